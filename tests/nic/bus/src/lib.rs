@@ -109,6 +109,52 @@ pub enum Reset {
     Disconnect,
 }
 
+/// What the LAN half alone may ask of the card, since `ice` orders it through LAN registers and
+/// admin commands.
+pub trait Card: Send + Sync {
+    /// Carries out a reset that the driver triggered (`PFGEN_CTRL`, `GLGEN_RTRIG`): the RDMA half,
+    /// the interrupt gates and the LAN half are reset in that order before this returns. The LAN
+    /// half must hold none of its own locks while calling.
+    fn reset(&self, kind: Reset);
+
+    /// See [`RdmaFunction::set_filter`].
+    fn set_pe_filter(&self, vsi: u16, enabled: bool);
+
+    /// See [`RdmaFunction::queue_set`].
+    fn queue_set(&self, handle: u16, teid: u32, present: bool);
+}
+
+/// The LAN half as the card sees it. All calls may come from several threads at once; none may block
+/// on the guest. `GLINT_DYN_CTL` belongs to the card and never arrives here.
+pub trait LanFunction: Send + Sync {
+    /// Reads a register; unknown ones read 0 and are logged by the LAN half, which is the last to
+    /// be asked.
+    fn read32(&self, offset: u32) -> u32;
+
+    /// Reads a 40-bit statistics register (or any pair) with one 8-byte access.
+    fn read64(&self, offset: u32) -> u64 {
+        u64::from(self.read32(offset)) | u64::from(self.read32(offset.wrapping_add(4))) << 32
+    }
+
+    /// Writes a register; unknown ones are ignored and logged.
+    fn write32(&self, offset: u32, value: u32);
+
+    /// Receives one frame from the port (without FCS) that the RDMA half did not want.
+    fn receive(&self, frame: &[u8]);
+
+    /// The link went up or down.
+    fn link_changed(&self, up: bool);
+
+    /// Sets cause bits of `PFINT_OICR` and raises its vector if unmasked.
+    fn other_cause(&self, bits: u32);
+
+    /// See [`RdmaFunction::reset`].
+    fn reset(&self, kind: Reset);
+
+    /// Answers a control command or `None` if it is not the LAN half's.
+    fn control(&self, command: &str, args: &Value) -> Option<Result<Value, String>>;
+}
+
 /// The RDMA half as the card sees it. All calls may come from several threads at once; none may
 /// block on the guest. Register reads must answer at once.
 pub trait RdmaFunction: Send + Sync {
