@@ -1,0 +1,698 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The multicast groups of a device, by address.
+//!
+//! # Locking
+//!
+//! 1. [`Group::state`], a mutex per group, held from the decision about a change until the device has
+//!    answered. Changes of one group are thereby one after the other; different groups do not meet.
+//! 2. [`List::inner`], a mutex around the tree and the index pool, held for a lookup, an insertion or
+//!    a removal and never while waiting for the device.
+//!
+//! The second nests in the first. A group is found under the second alone, which is then dropped
+//! before the first is taken; whoever finds the group [`Phase::Retired`] by then starts over.
+//!
+//! # Life of a group
+//!
+//! [`List::add`] enters an empty group under a fresh index. Those who meet in it take turns: the
+//! first sends `CREATE_MCAST_GRP`, later ones `MODIFY_MCAST_GRP`. If the creation fails the group is
+//! retired, and the others begin again with one of their own. When the last member has left,
+//! `DESTROY_MCAST_GRP` is sent and the group leaves the list with the answer.
+//!
+//! # When the device refuses
+//!
+//! A refused attach has no effect. A detach succeeds whatever the device says: nobody above could
+//! try again. The group then stays in the list with [`State::is_stale`] set; the next attach to it
+//! makes it whole by the way, and [`List::retry`] repeats the command that was refused. A queue pair
+//! number that the device may still deliver to is not used again before that: see [`List::forget`].
+//! An index whose command timed out is never used again.
+
+use core::net::IpAddr;
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    },
+};
+
+use super::{
+    context::{
+        encode,
+        MAX_MEMBERS, //
+    },
+    group::{
+        Change,
+        Group,
+        GroupKey,
+        Phase,
+        State, //
+    },
+    index::{
+        GroupIndex,
+        IndexPool, //
+    },
+};
+
+/// The operation asked of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// `CREATE_MCAST_GRP`
+    Create,
+    /// `MODIFY_MCAST_GRP`
+    Modify,
+    /// `DESTROY_MCAST_GRP`
+    Destroy,
+}
+
+/// How a command ended without success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The device answered with an error, or was never asked: it is as it was before.
+    Refused(Error),
+    /// The device has not answered and may act on the command at any time.
+    Unanswered(Error),
+    /// The device takes no commands any more and will be reset before it is used again.
+    Gone(Error),
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(e) | Failure::Unanswered(e) | Failure::Gone(e) => e,
+        }
+    }
+}
+
+/// The device as the list sees it.
+pub(crate) trait Hardware {
+    /// Carries out `command` on the group with the given key and index and member words; returns
+    /// when the device has answered. May sleep.
+    ///
+    /// Calls for one index do not overlap.
+    fn execute(
+        &self,
+        command: Command,
+        key: &GroupKey,
+        index: GroupIndex,
+        members: &[u64; MAX_MEMBERS],
+    ) -> Result<(), Failure>;
+}
+
+struct Inner<R> {
+    groups: RBTree<GroupKey, Arc<Group>>,
+    indexes: IndexPool,
+    /// Numbers of destroyed queue pairs that the device may still deliver to.
+    held: KVec<(u32, R)>,
+}
+
+/// The groups of one device.
+///
+/// `R` is what keeps the number of a queue pair from being used again.
+#[pin_data]
+pub(crate) struct List<R> {
+    limit: u16,
+    /// Groups with work left for [`List::retry`]; spares the walk when there is none.
+    stale: Atomic<u32>,
+    #[pin]
+    inner: Mutex<Inner<R>>,
+}
+
+impl<R> List<R> {
+    /// Creates the list of a device that granted `objects` multicast objects.
+    pub(crate) fn new(objects: u32) -> impl PinInit<Self, Error> {
+        let limit = IndexPool::limit_for(objects);
+
+        try_pin_init!(Self {
+            limit,
+            stale: Atomic::new(0),
+            inner <- new_mutex!(
+                Inner {
+                    groups: RBTree::new(),
+                    indexes: IndexPool::new(*limit)?,
+                    held: KVec::new(),
+                },
+                "irdma_rs::mcast::List"
+            ),
+        })
+    }
+
+    /// Returns the index from which on none is valid.
+    pub(crate) fn limit(&self) -> u16 {
+        self.limit
+    }
+
+    /// Returns how many groups the device can hold at a time.
+    pub(crate) fn capacity(&self) -> u32 {
+        IndexPool::capacity(self.limit)
+    }
+
+    /// Returns the group with this address, if there is one.
+    pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group>> {
+        self.inner
+            .lock()
+            .groups
+            .get(&GroupKey { ip, vlan })
+            .cloned()
+    }
+
+    /// Returns the group with this key, entering a new one if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if all groups of the device are in use, or memory is short.
+    fn add(&self, key: GroupKey) -> Result<Arc<Group>> {
+        let mut inner = self.inner.lock();
+
+        if let Some(group) = inner.groups.get(&key) {
+            return Ok(group.clone());
+        }
+        let index = inner.indexes.take().ok_or(ENOMEM)?;
+        let entered = Arc::pin_init(Group::new(key, index), GFP_KERNEL).and_then(|group| {
+            let node = RBTreeNode::new(key, group.clone(), GFP_KERNEL)?;
+            inner.groups.insert(node);
+            Ok(group)
+        });
+        if entered.is_err() {
+            inner.indexes.release(index);
+        }
+        entered
+    }
+
+    /// Takes a group out of the list; its index is free again if the device does not know it.
+    fn del(&self, group: &Group, state: &mut State, free_index: bool) {
+        let mut inner = self.inner.lock();
+
+        state.phase = Phase::Retired;
+        let removed = inner.groups.remove(&group.key);
+        if free_index {
+            inner.indexes.release(group.index);
+        }
+        drop(inner);
+        drop(removed);
+    }
+
+    /// Attaches the queue pair `qp` once more to the group with this key.
+    ///
+    /// When this returns, the device delivers the next packet to the queue pair.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if the group has no place left for the queue pair, or all groups are in use; else
+    /// what became of the command. The queue pair is then attached as often as before.
+    pub(crate) fn attach<H: Hardware>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
+        let mut retried = false;
+
+        loop {
+            let group = match self.add(key) {
+                // A group nobody uses may be waiting for its second chance to be destroyed.
+                Err(e) if e == ENOMEM && !retried => {
+                    retried = true;
+                    self.retry(hw);
+                    continue;
+                }
+                other => other?,
+            };
+            let mut state = group.state.lock();
+
+            match state.phase {
+                Phase::Retired => continue,
+                Phase::New => {
+                    state.join(qp)?;
+                    return self.create(hw, &group, &mut state);
+                }
+                Phase::Live => {
+                    let was_stale = state.is_stale();
+
+                    if state.join(qp)? == Change::Nothing {
+                        return Ok(());
+                    }
+                    return match Self::tell(hw, Command::Modify, &group, &mut state) {
+                        Ok(()) => {
+                            if was_stale {
+                                self.stale.fetch_sub(1, Relaxed);
+                            }
+                            Ok(())
+                        }
+                        Err(failure) => {
+                            state.leave(qp)?;
+                            Err(failure.into())
+                        }
+                    };
+                }
+            }
+        }
+    }
+
+    fn create<H: Hardware>(&self, hw: &H, group: &Group, state: &mut State) -> Result {
+        match Self::tell(hw, Command::Create, group, state) {
+            Ok(()) => {
+                state.phase = Phase::Live;
+                Ok(())
+            }
+            Err(failure) => {
+                let refused = matches!(failure, Failure::Refused(_));
+                self.del(group, state, refused);
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// Detaches the queue pair `qp` once from the group with this key.
+    ///
+    /// Once a queue pair has been found attached, this succeeds whatever the device answers.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the queue pair is not attached to the group; nothing has changed then.
+    pub(crate) fn detach<H: Hardware>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
+        loop {
+            let group = self.lookup_ip(key.ip, key.vlan).ok_or(EINVAL)?;
+            let mut state = group.state.lock();
+
+            if state.phase == Phase::Retired {
+                continue;
+            }
+            let was_stale = state.is_stale();
+            if state.leave(qp)? == Change::Nothing {
+                return Ok(());
+            }
+            self.settle(hw, &group, &mut state, was_stale);
+            return Ok(());
+        }
+    }
+
+    /// Brings the device in line with a group that lost a member, now or before.
+    fn settle<H: Hardware>(&self, hw: &H, group: &Group, state: &mut State, was_stale: bool) {
+        let command = if state.is_empty() {
+            Command::Destroy
+        } else {
+            Command::Modify
+        };
+
+        match (Self::tell(hw, command, group, state), command) {
+            (Ok(()), Command::Destroy) => {
+                state.destroyed();
+                self.del(group, state, true);
+            }
+            (Ok(()), _) => {}
+            // Nothing reaches a member through a device that is gone, and its reset forgets the
+            // group. The index stays taken, as the tables do not outlive the device.
+            (Err(Failure::Gone(_)), Command::Destroy) => self.del(group, state, false),
+            (Err(_), _) => {
+                if !was_stale {
+                    self.stale.fetch_add(1, Relaxed);
+                }
+                return;
+            }
+        }
+        if was_stale {
+            self.stale.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Sends `command` with the members of `state` and notes the answer.
+    fn tell<H: Hardware>(
+        hw: &H,
+        command: Command,
+        group: &Group,
+        state: &mut State,
+    ) -> Result<(), Failure> {
+        let mut members = [0; MAX_MEMBERS];
+        let mut count = 0;
+
+        for (place, member) in members.iter_mut().zip(state.members()) {
+            *place = member.qp;
+            count += 1;
+        }
+        let words = members
+            .get(..count)
+            .ok_or(EINVAL)
+            .and_then(encode)
+            .map_err(Failure::Refused)?;
+        let outcome = hw.execute(command, &group.key, group.index, &words);
+        if outcome.is_ok() {
+            state.accepted();
+        }
+        outcome
+    }
+
+    /// Repeats the commands that the device refused when members left.
+    pub(crate) fn retry<H: Hardware>(&self, hw: &H) {
+        if self.stale.load(Relaxed) == 0 {
+            return;
+        }
+        let mut from = None;
+
+        while let Some(group) = self.next_after(from) {
+            from = Some(group.key);
+
+            let mut state = group.state.lock();
+            if state.phase == Phase::Live && (state.is_empty() || state.is_stale()) {
+                self.settle(hw, &group, &mut state, true);
+            }
+        }
+        self.release_held();
+    }
+
+    /// Returns the group that follows `key` in the order of the tree, or the first.
+    fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group>> {
+        let inner = self.inner.lock();
+
+        match key {
+            None => inner.groups.iter().next().map(|(_, group)| group.clone()),
+            Some(key) => {
+                let cursor = inner.groups.cursor_lower_bound(&key)?;
+                let (found, group) = cursor.current();
+                if *found > key {
+                    return Some(group.clone());
+                }
+                cursor.peek_next().map(|(_, group)| group.clone())
+            }
+        }
+    }
+
+    /// Lets go of the number of a destroyed queue pair.
+    ///
+    /// `number` is dropped, and thus free for another queue pair, as soon as the device delivers no
+    /// packet of any group to it, which normally is at once.
+    pub(crate) fn forget<H: Hardware>(&self, hw: &H, qp: u32, number: R) {
+        self.retry(hw);
+        if !self.serves(qp) {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        if inner.held.reserve(1, GFP_KERNEL).is_err() {
+            // Better lost until the driver is loaded again than given to another queue pair.
+            core::mem::forget(number);
+            return;
+        }
+        if inner.held.push_within_capacity((qp, number)).is_err() {
+            pr_warn!("irdma_rs: mcast: number {qp} of a destroyed QP could not be held back\n");
+        }
+    }
+
+    /// Returns whether the device may deliver packets of some group to the queue pair.
+    fn serves(&self, qp: u32) -> bool {
+        if self.stale.load(Relaxed) == 0 {
+            return false;
+        }
+        let mut from = None;
+
+        while let Some(group) = self.next_after(from) {
+            from = Some(group.key);
+            if group.state.lock().stale().any(|stale| stale == qp) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Lets go of the numbers that were held back and are served no more.
+    fn release_held(&self) {
+        let mut i = 0;
+
+        loop {
+            let Some(qp) = self.inner.lock().held.get(i).map(|(qp, _)| *qp) else {
+                return;
+            };
+            if self.serves(qp) {
+                i += 1;
+                continue;
+            }
+            let mut inner = self.inner.lock();
+            let place = inner.held.iter().position(|(held, _)| *held == qp);
+            let released = place.map(|place| inner.held.remove(place));
+            drop(inner);
+            drop(released);
+        }
+    }
+
+    /// Calls `f` with each group and its members, in the order of the addresses.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&Group, &State)) {
+        let mut from = None;
+
+        while let Some(group) = self.next_after(from) {
+            from = Some(group.key);
+            let state = group.state.lock();
+            if state.phase == Phase::Live {
+                f(&group, &state);
+            }
+        }
+    }
+}
+
+#[kernel::macros::kunit_tests(irdma_rs_mcast_list)]
+mod tests {
+    use super::*;
+    use crate::mcast::context::McgMember;
+    use core::net::Ipv4Addr;
+    use kernel::new_spinlock;
+    use kernel::sync::SpinLock;
+
+    /// A device that keeps groups the way the contract says and fails when told to.
+    #[pin_data]
+    struct Fake {
+        #[pin]
+        inner: SpinLock<FakeInner>,
+    }
+
+    #[derive(Default)]
+    struct FakeInner {
+        /// By group index: the member words, if the group exists.
+        groups: [Option<[u64; MAX_MEMBERS]>; 8],
+        commands: u32,
+        /// Commands to let through before `failure` strikes, and what it is.
+        plan: Option<(u32, Failure)>,
+    }
+
+    impl Fake {
+        fn new() -> Result<Arc<Self>> {
+            Arc::pin_init(
+                pin_init!(Self {
+                    inner <- new_spinlock!(FakeInner::default()),
+                }),
+                GFP_KERNEL,
+            )
+        }
+
+        fn fail(&self, after: u32, failure: Failure) {
+            self.inner.lock().plan = Some((after, failure));
+        }
+
+        fn commands(&self) -> u32 {
+            self.inner.lock().commands
+        }
+
+        fn groups(&self) -> usize {
+            self.inner.lock().groups.iter().flatten().count()
+        }
+
+        fn serves(&self, index: GroupIndex, qp: u32) -> bool {
+            let inner = self.inner.lock();
+            let words = inner
+                .groups
+                .get(usize::from(index.get()))
+                .copied()
+                .flatten();
+
+            words.is_some_and(|words| {
+                words.iter().any(|word| {
+                    let word = McgMember::from_raw(*word);
+                    word.valid().into_bool() && word.qp_id() == u64::from(qp)
+                })
+            })
+        }
+    }
+
+    impl Hardware for Arc<Fake> {
+        fn execute(
+            &self,
+            command: Command,
+            _key: &GroupKey,
+            index: GroupIndex,
+            members: &[u64; MAX_MEMBERS],
+        ) -> Result<(), Failure> {
+            let mut inner = self.inner.lock();
+
+            inner.commands += 1;
+            match inner.plan.take() {
+                Some((0, failure)) => return Err(failure),
+                Some((n, failure)) => inner.plan = Some((n - 1, failure)),
+                None => {}
+            }
+            let place = inner
+                .groups
+                .get_mut(usize::from(index.get()))
+                .ok_or(Failure::Refused(EIO))?;
+            match (command, place.is_some()) {
+                (Command::Create, false) | (Command::Modify, true) => *place = Some(*members),
+                (Command::Destroy, true) => *place = None,
+                _ => return Err(Failure::Refused(EIO)),
+            }
+            Ok(())
+        }
+    }
+
+    fn list(objects: u32) -> Result<Arc<List<Arc<()>>>> {
+        Arc::pin_init(List::new(objects), GFP_KERNEL)
+    }
+
+    fn key(last: u8) -> GroupKey {
+        GroupKey {
+            ip: IpAddr::V4(Ipv4Addr::new(239, 1, 2, last)),
+            vlan: None,
+        }
+    }
+
+    #[test]
+    fn makes_one_group_and_removes_it_with_the_last_member() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), 6)?;
+        list.attach(&hw, key(1), 5)?;
+        assert_eq!(hw.commands(), 2);
+        let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
+        assert!(hw.serves(index, 5) && hw.serves(index, 6));
+        list.detach(&hw, key(1), 5)?;
+        assert_eq!(hw.commands(), 2);
+        list.detach(&hw, key(1), 5)?;
+        assert!(!hw.serves(index, 5) && hw.serves(index, 6));
+        list.detach(&hw, key(1), 6)?;
+        assert_eq!(hw.groups(), 0);
+        assert!(list.lookup_ip(key(1).ip, None).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn refuses_what_is_not_attached_without_a_command() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        assert_eq!(list.detach(&hw, key(1), 5), Err(EINVAL));
+        list.attach(&hw, key(1), 5)?;
+        let before = hw.commands();
+        assert_eq!(list.detach(&hw, key(1), 6), Err(EINVAL));
+        assert_eq!(hw.commands(), before);
+        Ok(())
+    }
+
+    #[test]
+    fn runs_out_of_groups_exactly_at_the_capacity() -> Result {
+        let (list, hw) = (list(4)?, Fake::new()?);
+
+        assert_eq!(list.capacity(), 3);
+        for i in 0..3 {
+            list.attach(&hw, key(i), 5)?;
+        }
+        assert_eq!(list.attach(&hw, key(3), 5), Err(ENOMEM));
+        list.detach(&hw, key(1), 5)?;
+        list.attach(&hw, key(3), 5)?;
+        assert_eq!(list.attach(&hw, key(1), 5), Err(ENOMEM));
+        Ok(())
+    }
+
+    #[test]
+    fn leaves_no_trace_of_a_failed_first_attach() -> Result {
+        let (list, hw) = (list(2)?, Fake::new()?);
+
+        hw.fail(0, Failure::Refused(EIO));
+        assert_eq!(list.attach(&hw, key(1), 5), Err(EIO));
+        assert!(list.lookup_ip(key(1).ip, None).is_none());
+        // The only index there is.
+        list.attach(&hw, key(2), 5)
+    }
+
+    #[test]
+    fn never_reuses_an_index_the_device_may_still_act_on() -> Result {
+        let (list, hw) = (list(2)?, Fake::new()?);
+
+        hw.fail(0, Failure::Unanswered(ETIMEDOUT));
+        assert_eq!(list.attach(&hw, key(1), 5), Err(ETIMEDOUT));
+        assert_eq!(list.attach(&hw, key(1), 5), Err(ENOMEM));
+        Ok(())
+    }
+
+    #[test]
+    fn detaches_even_if_the_device_refuses_and_tries_again() -> Result {
+        let (list, hw) = (list(2)?, Fake::new()?);
+
+        list.attach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.detach(&hw, key(1), 5)?;
+        assert_eq!(hw.groups(), 1);
+        // The index is needed: the list tries again and finds it free.
+        list.attach(&hw, key(2), 5)?;
+        assert_eq!(hw.groups(), 1);
+        assert!(list.lookup_ip(key(1).ip, None).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn reuses_a_group_that_could_not_be_destroyed() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        list.attach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.detach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), 6)?;
+        let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
+        assert!(hw.serves(index, 6) && !hw.serves(index, 5));
+        list.detach(&hw, key(1), 6)?;
+        assert_eq!(hw.groups(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn holds_back_the_number_of_a_queue_pair_still_served() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+        let number = Arc::new((), GFP_KERNEL)?;
+        let observer = number.clone();
+
+        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), 6)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.detach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.forget(&hw, 5, number);
+        assert!(list.inner.lock().held.iter().any(|(qp, _)| *qp == 5));
+        list.retry(&hw);
+        assert!(list.inner.lock().held.is_empty());
+        assert!(Arc::into_unique_or_drop(observer).is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn lets_go_of_everything_on_a_device_that_is_gone() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        list.attach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Gone(EBUSY));
+        list.detach(&hw, key(1), 5)?;
+        assert!(list.lookup_ip(key(1).ip, None).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_failed_later_attach_keeps_the_others() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        list.attach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Refused(EIO));
+        assert_eq!(list.attach(&hw, key(1), 6), Err(EIO));
+        let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
+        assert!(hw.serves(index, 5) && !hw.serves(index, 6));
+        assert_eq!(list.detach(&hw, key(1), 6), Err(EINVAL));
+        list.detach(&hw, key(1), 5)
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Multicast groups: attaching queue pairs to them and detaching them.
+//!
+//! - `mac`: the Ethernet address of a group;
+//! - `index`: the device's names of groups;
+//! - `context`: the member list as the device reads it;
+//! - `group`: who is attached to one group, and what the device was last told;
+//! - `list`: all groups of a device; [`list::List::attach`] and [`list::List::detach`].
+//!
+//! Words of the trade: a *group* is a set of UD queue pairs that each get their own copy of every
+//! packet sent to the group's IP address; *MGID*, the group's address in the form of a GID; *MLID*, a
+//! number that InfiniBand switches forward by and Ethernet has no use for; *MCG*, the device's entry
+//! for a group.
+
+pub(crate) mod context;
+pub(crate) mod group;
+pub(crate) mod index;
+pub(crate) mod list;
+pub(crate) mod mac;
