@@ -17,7 +17,12 @@
 //! means "new" in this pass over the ring; *doorbell*, the register write that tells of new entries;
 //! *shadow area*, where the consumer of a CQ tells the device how far it is.
 
+pub(crate) mod cq;
 pub(crate) mod cqe;
+pub(crate) mod flush;
 pub(crate) mod geometry;
+pub(crate) mod memory;
 pub(crate) mod qpctx;
+pub(crate) mod rq;
+pub(crate) mod sq;
 pub(crate) mod wqe;
