@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Commands about a card. State and counters are put together from all parts of the card.
+
+use super::request::Request;
+use super::{port, Answer};
+use crate::card::Card;
+use nic_bus::Reset;
+use serde_json::{json, Map, Value};
+
+/// What there is, for whoever sits at a prompt.
+const HELP: &[&str] = &[
+    "state | counters | ops | groups | qps | cqs",
+    "frames [count=N]",
+    "link up=BOOL",
+    "reset kind=pfr|corer",
+    "inject frame=HEX",
+    "drop|duplicate [dir=rx|tx] [kind=any|roce|other] [nth=N] [count=N] | clear=true",
+    "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
+    "interrupts [lose=N vector=V]",
+    "capture on=BOOL",
+    "fault op=NAME|* [nth=N] [count=N] action=fail|swallow|delay .. | clear=true",
+    "release",
+];
+
+/// Carries out `request` on `card`.
+pub fn execute(card: &Card, request: &Request) -> Answer {
+    match request.command.as_str() {
+        "help" => Ok(json!(HELP)),
+        "state" => assemble(card, request, port::state(card.port())),
+        "counters" => assemble(card, request, port::counters(card.port())),
+        "reset" => reset(card, request),
+        "interrupts" => interrupts(card, request),
+        command => port::execute(card.port(), request)
+            .or_else(|| card.rdma().control(command, &request.args))
+            .or_else(|| card.lan().control(command, &request.args))
+            .unwrap_or_else(|| Err(format!("{command}: unknown command"))),
+    }
+}
+
+/// Puts the parts' answers to one command side by side.
+fn assemble(card: &Card, request: &Request, port: Value) -> Answer {
+    let mut parts = Map::new();
+    parts.insert("port".into(), port);
+    parts.insert("interrupts".into(), interrupt_state(card));
+    let halves = [
+        ("rdma", card.rdma().control(&request.command, &request.args)),
+        ("lan", card.lan().control(&request.command, &request.args)),
+    ];
+    for (name, part) in halves {
+        parts.insert(name.into(), part.transpose()?.unwrap_or_default());
+    }
+    Ok(parts.into())
+}
+
+fn interrupt_state(card: &Card) -> Value {
+    let (raised, unconnected) = card.msix().counters();
+    let status = card.gates().status();
+    let of = |wanted: fn(&crate::gates::Status) -> bool| -> Vec<u16> {
+        status
+            .iter()
+            .filter(|s| wanted(s))
+            .map(|s| s.vector)
+            .collect()
+    };
+    json!({
+        "raised": raised,
+        "unconnected": unconnected,
+        "enabled": of(|s| s.enabled),
+        "pending": of(|s| s.pending),
+    })
+}
+
+/// `interrupts [lose=N vector=V]`: shows the vectors, or loses the next N events of one.
+fn interrupts(card: &Card, request: &Request) -> Answer {
+    if let Some(count) = request.number("lose")? {
+        let vector = request
+            .number("vector")?
+            .ok_or("interrupts: vector is missing")?;
+        let count = u32::try_from(count).map_err(|_| "interrupts: lose is too large")?;
+        let known = u16::try_from(vector).is_ok_and(|vector| card.gates().lose(vector, count));
+        if !known {
+            return Err(format!("interrupts: no vector {vector}"));
+        }
+    }
+    Ok(interrupt_state(card))
+}
+
+/// `reset kind=pfr|corer`.
+fn reset(card: &Card, request: &Request) -> Answer {
+    let kind = match request.need_text("kind")? {
+        "pfr" => Reset::Function,
+        "corer" => Reset::Core,
+        other => return Err(format!("reset: kind must be pfr or corer, not {other}")),
+    };
+    card.unsolicited_reset(kind);
+    Ok(json!({}))
+}

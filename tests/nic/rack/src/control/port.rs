@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Commands about a port of the fabric.
+
+use super::request::Request;
+use super::Answer;
+use nic_fabric::impair::{Action, Kind, Rule};
+use nic_fabric::{Direction, Port};
+use serde_json::{json, Map, Value};
+
+/// Carries out `request`, or `None` if it is not about the port.
+pub fn execute(port: &Port, request: &Request) -> Option<Answer> {
+    Some(match request.command.as_str() {
+        "state" => Ok(json!({"port": state(port)})),
+        "counters" => Ok(json!({"port": counters(port)})),
+        "frames" => frames(port, request),
+        "link" => link(port, request),
+        "drop" => impair(port, request, Action::Drop),
+        "duplicate" => impair(port, request, Action::Duplicate),
+        "hold" => hold(port, request),
+        "inject" if request.get("frame").is_some() => inject(port, request),
+        "capture" => capture(port, request),
+        _ => return None,
+    })
+}
+
+/// The port's part of `state`.
+pub fn state(port: &Port) -> Value {
+    json!({"name": port.name(), "link": port.link_up()})
+}
+
+/// The port's part of `counters`.
+pub fn counters(port: &Port) -> Value {
+    port.counters()
+        .list()
+        .into_iter()
+        .map(|(n, v)| (n.to_owned(), v.into()))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// `frames [count=N]`: the last frames, oldest first.
+fn frames(port: &Port, request: &Request) -> Answer {
+    let all = port.recent();
+    let count = request.index("count")?.unwrap_or(all.len());
+    let list = all.into_iter().rev().take(count).map(|(number, direction, frame)| {
+        json!({"n": number, "dir": direction.name(), "data": hex::encode(&frame)})
+    });
+    let mut list: Vec<Value> = list.collect();
+    list.reverse();
+    Ok(list.into())
+}
+
+/// `link up=BOOL`.
+fn link(port: &Port, request: &Request) -> Answer {
+    if let Some(up) = request.flag("up")? {
+        port.set_link(up);
+    }
+    Ok(json!({"up": port.link_up()}))
+}
+
+fn direction(request: &Request) -> Result<Direction, String> {
+    let name = request.text("dir")?.unwrap_or("rx");
+    Direction::from_name(name).ok_or_else(|| format!("dir must be rx or tx, not {name}"))
+}
+
+fn kind(request: &Request) -> Result<Kind, String> {
+    match request.text("kind")?.unwrap_or("any") {
+        "any" => Ok(Kind::Any),
+        "roce" => Ok(Kind::Roce),
+        "other" => Ok(Kind::Other),
+        other => Err(format!("kind must be any, roce or other, not {other}")),
+    }
+}
+
+/// `drop|duplicate|hold [dir=rx|tx] [kind=any|roce|other] [nth=N] [count=N]`, or `clear=true`.
+fn impair(port: &Port, request: &Request, action: Action) -> Answer {
+    if request.flag("clear")? == Some(true) {
+        port.clear_impairments();
+        return Ok(json!({}));
+    }
+    let rule = Rule {
+        kind: kind(request)?,
+        nth: request.number("nth")?.unwrap_or(1),
+        count: request.number("count")?.unwrap_or(1),
+        action,
+    };
+    port.impair(direction(request)?, rule);
+    Ok(json!({}))
+}
+
+/// `hold after=K ...`: the frame goes on after K later ones.
+fn hold(port: &Port, request: &Request) -> Answer {
+    let after = request.number("after")?.unwrap_or(1);
+    let after = u32::try_from(after).map_err(|_| "hold: after is too large")?;
+    impair(port, request, Action::Hold(after))
+}
+
+/// `inject frame=HEX`: the device receives it next.
+fn inject(port: &Port, request: &Request) -> Answer {
+    let frame =
+        hex::decode(request.need_text("frame")?).map_err(|e| format!("inject: frame: {e}"))?;
+    if port.inject(frame) {
+        Ok(json!({}))
+    } else {
+        Err("inject: no frame, or the queue is full".into())
+    }
+}
+
+/// `capture on=BOOL`: starts the port's file afresh, or ends it.
+fn capture(port: &Port, request: &Request) -> Answer {
+    match request.flag("on")? {
+        Some(false) => Ok(json!({"stopped": port.stop_capture()})),
+        _ => match port.start_capture() {
+            Ok(true) => Ok(json!({})),
+            Ok(false) => Err("capture: the rack was started without a capture directory".into()),
+            Err(e) => Err(format!("capture: {e}")),
+        },
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Runs the rack until it is told to stop.
+
+use clap::Parser;
+use nic_rack::absent::{NoLan, NoRdma};
+use nic_rack::rack::{Rack, Setup, MOST_CARDS};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::sync::Arc;
+use std::thread;
+
+/// Virtual E810 cards and the Ethernet fabric between them, for QEMU's vfio-user.
+///
+/// Prints "ready" when all sockets listen. Ends when standard input closes, or on SIGTERM.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Directory for sockets and files.
+    #[arg(long)]
+    dir: PathBuf,
+
+    /// Number of cards.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=i64::from(MOST_CARDS)))]
+    nics: u8,
+
+    /// Number of ports for guests with an ordinary network card.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=64))]
+    ports: u8,
+
+    /// Captures all frames into this directory.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+
+    /// Log file instead of standard error.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("rack: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> io::Result<()> {
+    let (stop, stopped) = mpsc::channel();
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let on_signal = stop.clone();
+    thread::spawn(move || {
+        signals.forever().next();
+        let _ = on_signal.send(());
+    });
+    let setup = Setup {
+        dir: args.dir,
+        nics: args.nics,
+        ports: args.ports,
+        pcap: args.pcap,
+        log: args.log,
+    };
+    let rack = Rack::new(&setup, &|_host, _card| (Arc::new(NoLan), Arc::new(NoRdma)))?;
+    println!("ready");
+    io::stdout().flush()?;
+    thread::spawn(move || {
+        let mut buf = [0; 64];
+        while matches!(io::stdin().read(&mut buf), Ok(n) if n > 0) {}
+        let _ = stop.send(());
+    });
+    let _ = stopped.recv();
+    drop(rack);
+    Ok(())
+}
