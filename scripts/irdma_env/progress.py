@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Long steps: a line at the start, signs of life, a line at the end, a log file."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from .errors import EnvError
+
+#: Seconds between two signs of life when the output is not a terminal.
+QUIET_INTERVAL = 20.0
+#: Lines of the log shown when a command fails.
+TAIL_LINES = 25
+
+_lock = threading.Lock()
+
+
+def say(text: str) -> None:
+    """Print one line of progress; several threads may do so."""
+    with _lock:
+        print(text, file=sys.stderr, flush=True)
+
+
+def tail(path: Path, lines: int = TAIL_LINES) -> str:
+    """The last lines of a text file, for an error message."""
+    try:
+        data = path.read_bytes()[-16384:]
+    except OSError as error:
+        return f"({path} cannot be read: {error.strerror})"
+    return "\n".join(data.decode(errors="replace").splitlines()[-lines:])
+
+
+class Step:
+    """One long piece of work with its log file.
+
+    Used as a context manager. `run` starts commands whose output goes to the
+    log; `stage` names what is going on for the signs of life.
+    """
+
+    def __init__(self, name: str, log: Path):
+        self.name = name
+        self.log = log
+        self._stage = "starting"
+        self._done = threading.Event()
+        self._start = time.monotonic()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> "Step":
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._file = open(self.log, "ab", buffering=0)
+        say(f"[env] {self.name}: making it (log: {self.log})")
+        self._ticker.start()
+        return self
+
+    def __exit__(self, kind, value, trace) -> None:
+        self._done.set()
+        self._ticker.join()
+        self._file.close()
+        word = "ready" if kind is None else "FAILED"
+        say(f"[env] {self.name}: {word} after {self.elapsed():.0f} s")
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self._start
+
+    def stage(self, text: str) -> None:
+        """Say what happens now."""
+        self._stage = text
+        self._file.write(f"=== {text}\n".encode())
+        say(f"[env] {self.name}: {self.elapsed():4.0f} s  {text}")
+
+    def run(self, args, *, env=None, cwd=None, stdin=None) -> None:
+        """Run a command; its output goes to the log.
+
+        Raises EnvError, which names command, status and log, when it fails.
+        """
+        args = [os.fspath(a) for a in args]
+        self._file.write(("+ " + " ".join(args) + "\n").encode())
+        try:
+            result = subprocess.run(args, stdin=stdin or subprocess.DEVNULL,
+                                    stdout=self._file, stderr=self._file,
+                                    env=env, cwd=cwd, check=False)
+        except OSError as error:
+            raise EnvError(f"{self.name}: cannot start {args[0]}: "
+                           f"{error.strerror}") from error
+        if result.returncode:
+            raise EnvError(
+                f"{self.name}: {self._stage}: `{args[0]}` ended with status "
+                f"{result.returncode}\n--- end of {self.log}\n{tail(self.log)}\n"
+                f"--- full log: {self.log}")
+
+    def _tick(self) -> None:
+        while not self._done.wait(QUIET_INTERVAL):
+            say(f"[env] {self.name}: {self.elapsed():4.0f} s  still at: "
+                f"{self._stage}")
