@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run is to be, checked."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irdma_env.errors import EnvError
+
+#: Drivers that need a virtual E810.
+E810_DRIVERS = ("irdma_rs", "irdma")
+#: Drivers on an ordinary virtio network interface.
+VIRTIO_DRIVERS = ("rxe", "none")
+DRIVERS = E810_DRIVERS + VIRTIO_DRIVERS
+MAX_GUESTS = 16
+_MEMORY = re.compile(r"^([1-9]\d*)([MG])$")
+
+
+@dataclass
+class Options:
+    """Options of `lab run` and `lab shell`."""
+
+    command: list
+    driver: str = "irdma_rs"
+    guests: int = 1
+    cpus: int = 2
+    mem: str = "1G"
+    kernel: str = "stock"
+    share: Path = None
+    pcap: Path = None
+    timeout: float = 600.0
+    module_params: str = ""
+    allow_warn: list = field(default_factory=list)
+    append: str = ""
+
+    def check(self) -> None:
+        """Raises EnvError, naming the option, for what cannot work."""
+        if not 1 <= self.guests <= MAX_GUESTS:
+            raise EnvError(f"--guests {self.guests}: 1 to {MAX_GUESTS} are possible")
+        self.drivers()
+        if self.cpus < 2 and set(self.drivers()) & set(E810_DRIVERS):
+            raise EnvError(f"--cpus {self.cpus}: at least 2 with a virtual E810: with one, "
+                           "the emulator's atomic operations lose updates to memory that "
+                           "the device shares")
+        if self.cpus < 1:
+            raise EnvError(f"--cpus {self.cpus}: at least 1")
+        match = _MEMORY.match(self.mem)
+        if not match or self.mem_mib() < 256:
+            raise EnvError(f"--mem {self.mem}: a size like 1G or 1536M, at least 256M")
+        if self.timeout <= 0:
+            raise EnvError(f"--timeout {self.timeout}: has to be positive")
+        for name, folder in (("--share", self.share), ("--pcap", self.pcap)):
+            if folder is not None and not folder.is_dir():
+                raise EnvError(f"{name} {folder}: no such directory")
+        self.patterns()
+
+    def mem_mib(self) -> int:
+        number, unit = _MEMORY.match(self.mem).groups()
+        return int(number) * (1024 if unit == "G" else 1)
+
+    def drivers(self) -> list:
+        """The driver of each guest: one name for all, or one for each."""
+        names = self.driver.split(",")
+        for name in names:
+            if name not in DRIVERS:
+                raise EnvError(f"--driver {name}: one of {', '.join(DRIVERS)}")
+        if len(names) == 1:
+            return names * self.guests
+        if len(names) != self.guests:
+            raise EnvError(f"--driver {self.driver}: {len(names)} drivers for "
+                           f"{self.guests} guests")
+        return names
+
+    def patterns(self) -> list:
+        """Compiled --allow-warn."""
+        compiled = []
+        for text in self.allow_warn:
+            try:
+                compiled.append(re.compile(text))
+            except re.error as error:
+                raise EnvError(f"--allow-warn {text}: {error}") from None
+        return compiled
