@@ -38,6 +38,8 @@ pub struct Setup {
 /// A running rack. Its threads live until the process ends; dropping it removes its sockets.
 pub struct Rack {
     control: Arc<Control>,
+    /// Ports do not keep the switch alive.
+    _fabric: Arc<Fabric>,
     _sockets: Sockets,
 }
 
@@ -76,6 +78,7 @@ impl Rack {
         )?;
         Ok(Self {
             control,
+            _fabric: fabric,
             _sockets: sockets,
         })
     }

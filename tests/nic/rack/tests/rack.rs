@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A rack from outside: its sockets, the traffic between plain guests, its control channels.
+
+use nic_rack::absent::{NoLan, NoRdma};
+use nic_rack::rack::{serial, Rack, Setup};
+use serde_json::{json, Value};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn rack(dir: &Path) -> Rack {
+    let setup = Setup {
+        dir: dir.into(),
+        nics: 2,
+        ports: 2,
+        pcap: Some(dir.into()),
+        log: Some(dir.join("log")),
+    };
+    Rack::new(&setup, &|_host, _card| (Arc::new(NoLan), Arc::new(NoRdma))).unwrap()
+}
+
+fn connect(dir: &Path, name: &str) -> UnixStream {
+    let stream = UnixStream::connect(dir.join(name)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    stream
+}
+
+fn ask(dir: &Path, channel: &str, request: Value) -> Value {
+    let mut stream = connect(dir, channel);
+    stream
+        .write_all(format!("\n{request}\n").as_bytes())
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+fn receive(mut stream: &UnixStream) -> Vec<u8> {
+    let mut message = vec![0; 64];
+    stream.read_exact(&mut message).unwrap();
+    message.split_off(4)
+}
+
+#[test]
+fn guests_reach_one_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rack = rack(dir.path());
+    let (mut a, b) = (
+        connect(dir.path(), "port0.sock"),
+        connect(dir.path(), "port1.sock"),
+    );
+    a.write_all(&[&[0, 0, 0, 60], &[1; 60][..]].concat())
+        .unwrap();
+    assert_eq!(receive(&b), [1; 60]);
+    let lost = ask(
+        dir.path(),
+        "port1.ctl",
+        json!({"id": 1, "cmd": "drop", "nth": 1}),
+    );
+    assert_eq!(lost, json!({"id": 1, "ok": true, "result": {}}));
+    for n in 2..=3 {
+        a.write_all(&[&[0, 0, 0, 60], &[n; 60][..]].concat())
+            .unwrap();
+    }
+    assert_eq!(receive(&b), [3; 60]);
+    let counters = ask(
+        dir.path(),
+        "control.sock",
+        json!({"cmd": "counters", "port": 1}),
+    );
+    assert_eq!(counters["result"]["port"]["rx_impaired"], 1);
+    let frames = ask(
+        dir.path(),
+        "port1.ctl",
+        json!({"cmd": "frames", "count": 1}),
+    );
+    assert_eq!(frames["result"][0]["data"], "03".repeat(60));
+    assert!(dir.path().join("fabric.pcap").metadata().unwrap().len() >= 24 + 2 * 76);
+}
+
+#[test]
+fn each_channel_speaks_for_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rack = rack(dir.path());
+    let name = |channel: &str, request| {
+        ask(dir.path(), channel, request)["result"]["port"]["name"].clone()
+    };
+    assert_eq!(name("nic1.ctl", json!({"cmd": "state"})), "nic1");
+    assert_eq!(name("port1.ctl", json!({"cmd": "state"})), "port1");
+    assert_eq!(name("nic1.ctl", json!({"cmd": "state", "nic": 0})), "nic0");
+    assert_eq!(
+        name("control.sock", json!({"cmd": "state", "port": "0"})),
+        "port0"
+    );
+    let link = ask(dir.path(), "nic1.ctl", json!({"cmd": "link", "up": false}));
+    assert_eq!(link["result"]["up"], false);
+    let error = |request| ask(dir.path(), "control.sock", request)["error"].clone();
+    assert_eq!(error(json!({"cmd": "state", "nic": 2})), "no nic 2");
+    assert_eq!(
+        error(json!({"cmd": "nonsense"})),
+        "nonsense: unknown command"
+    );
+    assert_eq!(
+        error(json!({"cmd": "reset", "port": 0})),
+        "reset: not a command of a port"
+    );
+    assert_eq!(
+        error(json!({"cmd": "interrupts", "lose": 1, "vector": 32})),
+        "interrupts: no vector 32"
+    );
+}
+
+#[test]
+fn a_card_is_there_for_its_guest() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rack = rack(dir.path());
+    let mut client = connect(dir.path(), "nic1.sock");
+    let read = |offset: u64| {
+        let mut m = Vec::new();
+        m.extend_from_slice(&[1, 0, 9, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        m.extend_from_slice(&offset.to_ne_bytes());
+        m.extend_from_slice(&7u32.to_ne_bytes());
+        m.extend_from_slice(&8u32.to_ne_bytes());
+        m
+    };
+    client.write_all(&read(0x104)).unwrap();
+    let mut reply = [0; 40];
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(reply[32..], serial(1).to_le_bytes());
+}
+
+#[test]
+fn sockets_go_with_the_rack_and_may_be_stale_before() {
+    let dir = tempfile::tempdir().unwrap();
+    std::mem::forget(rack(dir.path()));
+    let again = rack(dir.path());
+    assert!(dir.path().join("nic1.sock").exists() && dir.path().join("ice.pkg").exists());
+    drop(again);
+    for name in [
+        "nic0.sock",
+        "port1.sock",
+        "nic0.ctl",
+        "port0.ctl",
+        "control.sock",
+    ] {
+        assert!(!dir.path().join(name).exists(), "{name}");
+    }
+}
