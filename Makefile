@@ -1,20 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# KDIR is a prepared Linux 7.3 tree: configured, and with the metadata of its Rust
-# crates, which header packages do not carry.
+# For people; `make help` says what there is. Kbuild itself reads the file Kbuild,
+# so that `make -C <a prepared 7.3 tree> M=$PWD modules` works without this one.
 
-KDIR ?= /lib/modules/$(shell uname -r)/build
-CC ?= gcc
+DRIVER ?=
+DRIVER_OPTION = $(if $(DRIVER),--driver $(DRIVER))
 
-KMAKE = $(MAKE) -C $(KDIR) M=$(CURDIR)
+.PHONY: help setup modules test demo lint fmt clean
 
-.PHONY: modules clippy clean
+help:
+	@echo 'make setup            make and cache all that is needed (scripts/env)'
+	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
+	@echo 'make test             all tests, on irdma_rs and on stock irdma'
+	@echo 'make modules          build rdma_rs.ko and irdma_rs.ko against the stock kernel'
+	@echo 'make lint             formatting and static checks of all languages'
+	@echo 'make fmt              format Rust sources'
+	@echo 'make clean            delete what was built in this tree'
+	@echo
+	@echo 'scripts/lab --help    run commands in guests with a virtual E810'
+	@echo 'scripts/env --help    the environment: build root, kernel, guest image'
+	@echo
+	@echo 'With a prepared tree of your own: make -C <tree> M=$$PWD modules'
 
+setup:
+	scripts/env
+
+# KDIR names a prepared tree to build against, in place of the cached one: configured,
+# and with the metadata of its Rust crates, which header packages do not carry.
 modules:
-	$(KMAKE) modules
+ifdef KDIR
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+else
+	scripts/build-modules
+endif
 
-clippy:
-	$(KMAKE) CLIPPY=1 modules
+demo:
+	tests/suites/demo $(DRIVER_OPTION)
+
+test:
+	tests/suites/run
+
+lint:
+	scripts/lint
+
+fmt:
+	scripts/lint --fix rustfmt
 
 clean:
-	$(KMAKE) clean
+	rm -f *.ko Module.symvers modules.order
+	rm -rf tests/nic/target

@@ -122,7 +122,7 @@ class Modules(FromTree):
         # The build directory stays, so that the next build is incremental.
         work = self.catalog.cache / "kbuild" / self.catalog["tree"].key
         work.mkdir(parents=True, exist_ok=True)
-        self._copy_sources(work)
+        self.copy_sources(work)
         step.stage("building modules")
         step.run(self.make(work, "modules"))
         found = sorted(work.rglob("*.ko"))
@@ -139,7 +139,7 @@ class Modules(FromTree):
             ["make", f"-j{os.cpu_count()}", "-C", tree.inside, *tree.make, f"M={work}",
              *targets], binds=[f"{tree.path()}:{tree.inside}", work])
 
-    def _copy_sources(self, work: Path) -> None:
+    def copy_sources(self, work: Path) -> None:
         """Make `work` hold the sources, touching only what changed."""
         names = set()
         for file in self.files():

@@ -28,11 +28,12 @@ class Guest(Part):
     packages = """
         rdma-core ibverbs-utils rdmacm-utils perftest python3-pyverbs infiniband-diags
         iproute2 iputils-ping tcpdump tshark ethtool python3 gcc libc6-dev make
-        libibverbs-dev librdmacm-dev kmod procps psmisc pciutils strace iperf3 socat
+        libibverbs-dev librdmacm-dev libjansson4 kmod procps psmisc pciutils strace iperf3 socat
         netcat-openbsd util-linux bsdextrautils less jq ncurses-base""".split()
 
     def inputs(self):
-        return [self.catalog["root"].key, self.packages, NO_DOCS]
+        # The build root is but a tool here.
+        return [apt.RELEASE, self.packages, NO_DOCS]
 
     def build(self, out, step):
         root = self.catalog["root"]
@@ -159,7 +160,7 @@ class Boot(Part):
                 (self._dir / "vmlinuz", *self._dir.glob("lib/modules/*/modules.dep")))
         else:
             kernel = self.catalog["kernel"].key
-        return [self.catalog["root"].key, kernel, BOOT_MODULES,
+        return [kernel, BOOT_MODULES,
                 hash_files(TREE, [self.script]), inspect.getsource(Cpio)]
 
     def build(self, out, step):

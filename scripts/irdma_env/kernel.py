@@ -53,7 +53,8 @@ class Kernel(Part):
     about = "stock kernel, modules and source from backports"
 
     def inputs(self):
-        return [self.catalog["root"].key, SERIES]
+        # The build root is but a tool here.
+        return [apt.RELEASE, SERIES]
 
     def build(self, out, step):
         root = self.catalog["root"]

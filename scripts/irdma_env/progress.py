@@ -76,8 +76,10 @@ class Step:
 
         Raises EnvError, which names command, status and log, when it fails.
         """
+        label = getattr(args, "label", None)
         args = [os.fspath(a) for a in args]
-        self._file.write(("+ " + " ".join(args) + "\n").encode())
+        label = label or " ".join(args)
+        self._file.write(f"+ {label}\n".encode())
         try:
             result = subprocess.run(args, stdin=stdin or subprocess.DEVNULL,
                                     stdout=self._file, stderr=self._file,
@@ -87,7 +89,7 @@ class Step:
                            f"{error.strerror}") from error
         if result.returncode:
             raise EnvError(
-                f"{self.name}: {self._stage}: `{args[0]}` ended with status "
+                f"{self.name}: {self._stage}: `{label.split()[0]}` ended with status "
                 f"{result.returncode}\n--- end of {self.log}\n{tail(self.log)}\n"
                 f"--- full log: {self.log}")
 

@@ -73,6 +73,14 @@ NO_DOCS = ["--dpkgopt=path-exclude=/usr/share/man/*",
            '--aptopt=Acquire::Languages "none"']
 
 
+class Inside(list):
+    """Command line of something in the build root, with what it is in short."""
+
+    def __init__(self, args, command):
+        super().__init__(args)
+        self.label = " ".join(os.fspath(c) for c in command)
+
+
 class Root(Part):
     """Debian with all build tools and QEMU."""
 
@@ -83,7 +91,7 @@ class Root(Part):
         gcc-14 make flex bison bc libelf-dev libssl-dev libdw-dev xz-utils kmod cpio
         python3 rustc cargo rust-src rustfmt rust-clippy bindgen clang libclang-dev lld
         llvm pahole git ca-certificates perl libc6-dev pkgconf
-        libibverbs-dev librdmacm-dev erofs-utils busybox-static shellcheck
+        libibverbs-dev librdmacm-dev libjansson-dev erofs-utils busybox-static shellcheck
         python3-pyflakes codespell tshark""".split()
     backports = ["qemu-system-x86"]
 
@@ -123,11 +131,12 @@ class Root(Part):
         top = self.catalog.cache / "mnt"
         top.mkdir(parents=True, exist_ok=True)
         setting = [f"{k}={v}" for k, v in {**ENVIRONMENT, **(env or {})}.items()]
-        return ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c",
+        args = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c",
                 ENTER, "enter", os.fspath(self.path()), os.fspath(top),
                 *(os.fspath(b) for b in binds), "--",
                 "env", "-i", "-C", os.fspath(cwd), *setting,
                 *(os.fspath(c) for c in command)]
+        return Inside(args, command)
 
     def host_command(self, program: str, args=()) -> list:
         """Command line that runs a program of the build root where we are."""

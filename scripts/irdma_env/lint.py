@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Formatting and static checks, with the tools of the build root."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+from .catalog import Catalog
+from .errors import EnvError
+from .builds import cargo_settings, host_cargo
+from .paths import TREE
+
+#: Folders with Rust for the kernel.
+KERNEL_RUST = ("rust", "drivers")
+#: What checkpatch has to say of code that is not a patch to the kernel tree, and why not.
+CHECKPATCH_IGNORE = {
+    "LINUX_VERSION_CODE": "no patch",
+    "FILE_PATH_CHANGES": "no MAINTAINERS file here",
+    "SPDX_LICENSE_TAG": "checked below, for all languages",
+    "PREFER_KERNEL_TYPES": "user programs use the C library's types",
+    "NEW_TYPEDEFS": "user programs",
+    "CONST_STRUCT": "needs the kernel's list",
+}
+
+
+class Lint:
+    """All checks; each returns whether it found nothing."""
+
+    def __init__(self, catalog: Catalog, fix: bool):
+        self.catalog = catalog
+        self.fix = fix
+        listed = subprocess.run(
+            ["git", "-C", TREE, "ls-files", "-z", "--cached", "--others",
+             "--exclude-standard"], capture_output=True, check=True).stdout
+        self.files = [TREE / os.fsdecode(name) for name in listed.split(b"\0") if name]
+        self.files = [f for f in self.files if f.is_file() and not f.is_symlink()]
+
+    def inside(self, command, **options) -> bool:
+        """Run in the build root; output goes to the user."""
+        args = self.catalog["root"].enter(
+            command, binds=[TREE, *options.pop("binds", [])],
+            cwd=options.pop("cwd", TREE), **options)
+        return subprocess.run(args, check=False).returncode == 0
+
+    def of(self, *suffixes, under=()) -> list:
+        """Files of ours with these name endings."""
+        return [f for f in self.files if f.name.endswith(suffixes)
+                and (not under or f.relative_to(TREE).parts[0] in under)]
+
+    def scripts(self, *interpreters) -> list:
+        """Files whose first line calls one of these interpreters."""
+        found = []
+        for file in self.files:
+            with open(file, "rb") as opened:
+                first = opened.readline(80).decode(errors="replace")
+            if first.startswith("#!") and any(
+                    word.split("/")[-1] in interpreters for word in first[2:].split()):
+                found.append(file)
+        return found
+
+    # -- checks -------------------------------------------------------------
+
+    def rustfmt(self) -> bool:
+        """Rust for the kernel is formatted as the kernel wants it."""
+        files = self.of(".rs", under=KERNEL_RUST)
+        if not files:
+            return True
+        tree = self.catalog["tree"]
+        how = [] if self.fix else ["--check"]
+        return self.inside(
+            ["rustfmt", "--edition=2021", "--config-path", f"{tree.inside}/.rustfmt.toml",
+             "--config", "skip_children=true", *how, *files],
+            binds=[f"{tree.path()}:{tree.inside}"], env={"RUSTC_BOOTSTRAP": "1"})
+
+    def clippy(self) -> bool:
+        """Rust for the kernel passes the kernel's own clippy settings."""
+        modules = self.catalog["modules"]
+        work = self.catalog.cache / "kbuild" / (self.catalog["tree"].key + "-clippy")
+        work.mkdir(parents=True, exist_ok=True)
+        modules.copy_sources(work)
+        args = modules.make(work, "CLIPPY=1", "modules")
+        done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        found = [line for line in done.stdout.splitlines()
+                 if line.startswith(("warning:", "error"))]
+        if done.returncode or found:
+            print(done.stdout)
+            # What was warned of would not be warned of again.
+            for file in work.rglob("*.o"):
+                file.unlink()
+            return False
+        return True
+
+    def nic_fmt(self) -> bool:
+        """The virtual NIC is formatted."""
+        return self._cargo("fmt", "--all", *([] if self.fix else ["--check"]))
+
+    def nic_clippy(self) -> bool:
+        """The virtual NIC passes clippy without a warning."""
+        return self._cargo("clippy", "--locked", "--workspace", "--all-targets", "--quiet",
+                           "--", "-D", "warnings")
+
+    def _cargo(self, command: str, *args) -> bool:
+        nic = TREE / "tests/nic"
+        cargo = host_cargo()
+        target = self.catalog.cache / "cargo" / ("host" if cargo else "root")
+        target.mkdir(parents=True, exist_ok=True)
+        extra = {"CARGO_TARGET_DIR": os.fspath(target)}
+        words = [command, "--manifest-path", os.fspath(nic / "Cargo.toml"), *args]
+        if cargo and _has(cargo[0], command):
+            return subprocess.run([cargo[0], *words], cwd=nic, check=False,
+                                  env={**os.environ, **extra}).returncode == 0
+        home = self.catalog.cache / "cargo/home"
+        home.mkdir(parents=True, exist_ok=True)
+        return self.inside(["cargo", *words], binds=[target, home], cwd=nic,
+                           env={"CARGO_HOME": home, **extra, **cargo_settings()})
+
+    def checkpatch(self) -> bool:
+        """C is in kernel style, by the kernel's own script."""
+        files = self.of(".c", ".h")
+        if not files:
+            return True
+        tree = self.catalog["tree"]
+        return self.inside(
+            ["perl", f"{tree.inside}/scripts/checkpatch.pl", "--no-tree", "--terse",
+             "--quiet", "--show-types", "--strict", "--max-line-length=100",
+             "--ignore", ",".join(CHECKPATCH_IGNORE), "--file", *files],
+            binds=[f"{tree.path()}:{tree.inside}"])
+
+    def shellcheck(self) -> bool:
+        """Shell scripts have none of the usual mistakes."""
+        files = self.scripts("sh", "bash", "dash") + self.of(".sh", under=("tests",))
+        files += [f for f in self.files if f.name == "setup" and "guest" in f.parts]
+        if not files:
+            return True
+        # SC1091: files of the guest are not there to be followed.
+        return self.inside(["shellcheck", "--exclude=SC1091,SC2154", *sorted(set(files))])
+
+    def pyflakes(self) -> bool:
+        """Python has no unused or undefined names."""
+        files = sorted(set(self.scripts("python3")) | set(self.of(".py")))
+        return self.inside(["python3", "-m", "pyflakes", *files])
+
+    def headers(self) -> bool:
+        """Every file names its licence; none names a path of one machine."""
+        bad = []
+        for file in self.files:
+            text = file.read_bytes()[:4096].decode(errors="replace")
+            name = file.relative_to(TREE)
+            if name.parts[0] == "COPYING" or file.suffix in (".lock", ".pcap", ".bin"):
+                continue
+            if not any("SPDX-License-Identifier: GPL-2.0" in line
+                       for line in text.splitlines()[:4]):
+                bad.append(f"{name}: no SPDX-License-Identifier: GPL-2.0 at its top")
+        print("\n".join(bad), end="\n" if bad else "")
+        return not bad
+
+
+CHECKS = ("headers", "pyflakes", "shellcheck", "checkpatch", "nic_fmt", "rustfmt",
+          "nic_clippy", "clippy")
+
+
+def _has(cargo: str, command: str) -> bool:
+    """Whether the host's cargo has this subcommand."""
+    said = subprocess.run([cargo, command, "--version"], capture_output=True, check=False)
+    return said.returncode == 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="scripts/lint", description=__doc__)
+    top.add_argument("check", nargs="*", metavar="CHECK",
+                     help="one of " + ", ".join(CHECKS) + " (default: all)")
+    top.add_argument("--fix", action="store_true", help="format instead of complaining")
+    return top
+
+
+def main(argv) -> int:
+    top = parser()
+    options = top.parse_args(argv)
+    unknown = set(options.check) - set(CHECKS)
+    if unknown:
+        top.error(f"no such check: {', '.join(sorted(unknown))}")
+    failed = []
+    try:
+        lint = Lint(Catalog(), options.fix)
+        for name in options.check or CHECKS:
+            check, start = getattr(lint, name), time.monotonic()
+            sys.stdout.flush()
+            fine = check()
+            word = "ok" if fine else "FAILED"
+            print(f"lint: {name:10} {word:6} {time.monotonic() - start:5.1f} s  "
+                  f"{check.__doc__}", flush=True)
+            if not fine:
+                failed.append(name)
+    except EnvError as error:
+        print(f"scripts/lint: {error}", file=sys.stderr)
+        return 2
+    if failed:
+        print(f"lint: failed: {', '.join(failed)}")
+    return 1 if failed else 0
