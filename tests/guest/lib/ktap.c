@@ -29,6 +29,11 @@ enum verdict ktap_skip(const char *format, ...)
 	return SKIP;
 }
 
+const char *ktap_reason(void)
+{
+	return reason;
+}
+
 void ktap_note(const char *format, ...)
 {
 	va_list args;

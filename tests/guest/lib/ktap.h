@@ -27,6 +27,8 @@ enum verdict ktap_fail(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 enum verdict ktap_skip(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
+/* What the last of these two said. */
+const char *ktap_reason(void);
 void ktap_note(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 

@@ -15,7 +15,7 @@ static enum verdict gather(struct bench *bench, struct shot *shot,
 	unsigned int i;
 
 	memset(shot, 0, sizeof(*shot));
-	shot->group = bench_group(bench, family);
+	shot->to = bench_group(bench, family);
 	shot->length = 256;
 	verdict = bench_party(bench, 0, family, &shot->sender);
 	for (i = 0; i < count && verdict == PASS; i++) {
@@ -23,7 +23,7 @@ static enum verdict gather(struct bench *bench, struct shot *shot,
 		verdict = bench_party(bench, spread ? i + 1 : 0, family,
 				      &members[i]);
 		if (verdict == PASS)
-			verdict = bench_attach(members[i], &shot->group);
+			verdict = bench_attach(members[i], &shot->to);
 	}
 	return verdict;
 }
@@ -129,7 +129,7 @@ enum verdict case_longer_than_mtu(void *context, int arg)
 	if (verdict != PASS)
 		return verdict;
 	datagram = (struct datagram){
-		.to = shot.group,
+		.to = shot.to,
 		.qpn = MULTICAST_QPN,
 		.qkey = DEFAULT_QKEY,
 		.length = device_mtu(bench->device) + 1,
@@ -175,7 +175,7 @@ enum verdict case_stream(void *context, int arg)
 	struct shot shot = {
 		.length = 512,
 		.count = 500,
-		.group = bench_group(bench, CASE_FAMILY(arg)),
+		.to = bench_group(bench, CASE_FAMILY(arg)),
 	};
 
 	verdict = bench_party(bench, 0, CASE_FAMILY(arg), &shot.sender);
@@ -183,7 +183,7 @@ enum verdict case_stream(void *context, int arg)
 		verdict = bench_party_with(bench, 1, CASE_FAMILY(arg),
 					   DEFAULT_QKEY, depth, &member);
 	if (verdict == PASS)
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
 	return verdict == PASS ? bench_expect(bench, &shot, member, 1) :
@@ -199,7 +199,7 @@ enum verdict case_sender_is_member(void *context, int arg)
 
 	verdict = gather(bench, &shot, CASE_FAMILY(arg), member, 2, true);
 	if (verdict == PASS)
-		verdict = bench_attach(shot.sender, &shot.group);
+		verdict = bench_attach(shot.sender, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
 	if (verdict == PASS)
@@ -219,12 +219,12 @@ enum verdict case_two_groups(void *context, int arg)
 	if (verdict != PASS)
 		return verdict;
 	second = shot;
-	second.group = bench_group(bench, CASE_FAMILY(arg));
-	verdict = bench_attach(both, &second.group);
+	second.to = bench_group(bench, CASE_FAMILY(arg));
+	verdict = bench_attach(both, &second.to);
 	if (verdict == PASS)
 		verdict = bench_party(bench, 1, CASE_FAMILY(arg), &first);
 	if (verdict == PASS)
-		verdict = bench_attach(first, &shot.group);
+		verdict = bench_attach(first, &shot.to);
 
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
@@ -255,7 +255,7 @@ enum verdict case_wrong_qkey(void *context, int arg)
 					   DEFAULT_QKEY + 1, DEFAULT_DEPTH,
 					   &other);
 	if (verdict == PASS)
-		verdict = bench_attach(other, &shot.group);
+		verdict = bench_attach(other, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
 	if (verdict == PASS)
@@ -278,7 +278,7 @@ enum verdict case_no_receive(void *context, int arg)
 		verdict = bench_party_with(bench, 1, CASE_FAMILY(arg),
 					   DEFAULT_QKEY, 4, &small);
 	if (verdict == PASS)
-		verdict = bench_attach(small, &shot.group);
+		verdict = bench_attach(small, &shot.to);
 	if (verdict != PASS)
 		return verdict;
 

@@ -11,7 +11,7 @@ static enum verdict start(struct bench *bench, enum family family,
 	enum verdict verdict;
 
 	memset(shot, 0, sizeof(*shot));
-	shot->group = bench_group(bench, family);
+	shot->to = bench_group(bench, family);
 	shot->length = 128;
 	verdict = bench_party(bench, 0, family, &shot->sender);
 	return verdict == PASS ? bench_party(bench, 1, family, member) :
@@ -39,11 +39,11 @@ enum verdict case_join_and_leave(void *context, int arg)
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 0);
 	for (round = 0; round < 3 && verdict == PASS; round++) {
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 		if (verdict == PASS)
 			verdict = deliver(bench, &shot, member, 1);
 		if (verdict == PASS)
-			verdict = bench_detach(member, &shot.group);
+			verdict = bench_detach(member, &shot.to);
 		if (verdict == PASS)
 			verdict = deliver(bench, &shot, member, 0);
 	}
@@ -59,19 +59,19 @@ enum verdict case_duplicate_attach(void *context, int arg)
 
 	verdict = start(bench, CASE_FAMILY(arg), &shot, &member);
 	if (verdict == PASS)
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 	if (verdict == PASS)
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 1);
 	if (verdict == PASS)
-		verdict = bench_detach(member, &shot.group);
+		verdict = bench_detach(member, &shot.to);
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 0);
 	if (verdict == PASS)
 		verdict = bench_errno("second detach",
 				      node_detach(member->node, member->id,
-						  &shot.group, 0), EINVAL);
+						  &shot.to, 0), EINVAL);
 	if (verdict == PASS)
 		verdict = bench_errno("destroy after the detach",
 				      node_shut(member->node, member->id), 0);
@@ -92,19 +92,19 @@ enum verdict case_two_lids(void *context, int arg)
 	for (i = 0; i < 2 && verdict == PASS; i++)
 		verdict = bench_errno("attach with its own MLID",
 				      node_attach(member->node, member->id,
-						  &shot.group, lids[i]), 0);
+						  &shot.to, lids[i]), 0);
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 1);
 	if (verdict == PASS)
 		verdict = bench_errno("detach of the first MLID",
 				      node_detach(member->node, member->id,
-						  &shot.group, lids[0]), 0);
+						  &shot.to, lids[0]), 0);
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 1);
 	if (verdict == PASS)
 		verdict = bench_errno("detach of the second MLID",
 				      node_detach(member->node, member->id,
-						  &shot.group, lids[1]), 0);
+						  &shot.to, lids[1]), 0);
 	return verdict == PASS ? deliver(bench, &shot, member, 0) : verdict;
 }
 
@@ -122,14 +122,14 @@ enum verdict case_any_lid(void *context, int arg)
 	for (i = 0; i < 3 && verdict == PASS; i++) {
 		verdict = bench_errno("attach with some MLID",
 				      node_attach(member->node, member->id,
-						  &shot.group, lids[i]), 0);
+						  &shot.to, lids[i]), 0);
 		if (verdict == PASS)
 			verdict = deliver(bench, &shot, member, 1);
 		if (verdict == PASS)
 			verdict = bench_errno("detach with its MLID",
 					      node_detach(member->node,
 							  member->id,
-							  &shot.group,
+							  &shot.to,
 							  lids[i]), 0);
 	}
 	return verdict;
@@ -147,12 +147,12 @@ enum verdict case_detach_stranger(void *context, int arg)
 	if (verdict == PASS)
 		verdict = bench_party(bench, 1, CASE_FAMILY(arg), &stranger);
 	if (verdict == PASS)
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 	if (verdict != PASS)
 		return verdict;
 	verdict = bench_errno("detach of a QP that is no member",
 			      node_detach(stranger->node, stranger->id,
-					  &shot.group, 0), EINVAL);
+					  &shot.to, 0), EINVAL);
 	unknown = bench_group(bench, CASE_FAMILY(arg));
 	if (verdict == PASS)
 		verdict = bench_errno("detach from a group that is not there",
@@ -170,7 +170,7 @@ enum verdict case_destroy_attached(void *context, int arg)
 
 	verdict = start(bench, CASE_FAMILY(arg), &shot, &member);
 	if (verdict == PASS)
-		verdict = bench_attach(member, &shot.group);
+		verdict = bench_attach(member, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_errno("destroy of an attached QP",
 				      node_shut(member->node, member->id),
@@ -178,7 +178,7 @@ enum verdict case_destroy_attached(void *context, int arg)
 	if (verdict == PASS)
 		verdict = deliver(bench, &shot, member, 1);
 	if (verdict == PASS)
-		verdict = bench_detach(member, &shot.group);
+		verdict = bench_detach(member, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_errno("destroy after the detach",
 				      node_shut(member->node, member->id), 0);
@@ -197,19 +197,19 @@ enum verdict case_full_group(void *context, int arg)
 	if (limit > 15)
 		return ktap_skip("%s takes %u members in a group: too many to fill one",
 				 bench->device->name, limit);
-	shot.group = bench_group(bench, CASE_FAMILY(arg));
+	shot.to = bench_group(bench, CASE_FAMILY(arg));
 	verdict = bench_party(bench, 0, CASE_FAMILY(arg), &shot.sender);
 	for (i = 0; i < limit && verdict == PASS; i++) {
 		verdict = bench_party(bench, 0, CASE_FAMILY(arg), &member[i]);
 		if (verdict == PASS)
-			verdict = bench_attach(member[i], &shot.group);
+			verdict = bench_attach(member[i], &shot.to);
 	}
 	if (verdict == PASS)
 		verdict = bench_party(bench, 0, CASE_FAMILY(arg), &late);
 	if (verdict == PASS)
 		verdict = bench_errno("attach of one more than max_mcast_qp_attach",
 				      node_attach(late->node, late->id,
-						  &shot.group, 0), ENOMEM);
+						  &shot.to, 0), ENOMEM);
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
 	for (i = 0; i < limit && verdict == PASS; i++)
@@ -219,9 +219,9 @@ enum verdict case_full_group(void *context, int arg)
 
 	/* A place given up is taken. */
 	if (verdict == PASS)
-		verdict = bench_detach(member[limit / 2], &shot.group);
+		verdict = bench_detach(member[limit / 2], &shot.to);
 	if (verdict == PASS)
-		verdict = bench_attach(late, &shot.group);
+		verdict = bench_attach(late, &shot.to);
 	if (verdict == PASS)
 		verdict = bench_shoot(bench, &shot);
 	for (i = 0; i < limit && verdict == PASS; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the cases of mcast-check share: the nodes, and parties (endpoints on
+ * What test programs share: the nodes, and parties (endpoints on
  * them) that send, receive and are judged.
  *
  * A step that goes wrong states why with ktap_fail() and gives FAIL, so cases
  * chain steps with || and return the first one's verdict.
  */
-#ifndef MCAST_CHECK_BENCH_H
-#define MCAST_CHECK_BENCH_H
+#ifndef GUEST_BENCH_H
+#define GUEST_BENCH_H
 
 #include "ktap.h"
 #include "nic.h"
@@ -39,7 +39,8 @@ struct bench {
 /* The plan of one delivery: what is sent, and what each party must get. */
 struct shot {
 	struct party *sender;
-	union ibv_gid group;
+	union ibv_gid to;
+	uint32_t qpn;		/* 0 for a group */
 	uint32_t length;
 	uint32_t count;
 	uint32_t immediate;

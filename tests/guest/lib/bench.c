@@ -89,8 +89,8 @@ enum verdict bench_detach(struct party *party, const union ibv_gid *group)
 enum verdict bench_shoot(struct bench *bench, struct shot *shot)
 {
 	struct datagram datagram = {
-		.to = shot->group,
-		.qpn = MULTICAST_QPN,
+		.to = shot->to,
+		.qpn = shot->qpn ? shot->qpn : MULTICAST_QPN,
 		.qkey = DEFAULT_QKEY,
 		.length = shot->length,
 		.immediate = shot->immediate,
@@ -108,7 +108,7 @@ enum verdict bench_shoot(struct bench *bench, struct shot *shot)
 			shot->count);
 	if (err)
 		return ktap_fail("send %u x %u bytes to %s: %s", shot->count,
-				 shot->length, gid_text(&shot->group),
+				 shot->length, gid_text(&shot->to),
 				 strerror(err));
 	return PASS;
 }
@@ -152,12 +152,12 @@ static enum verdict judge(const struct shot *shot, const struct party *party,
 				 shot->immediate);
 	if (got->header.fault[0])
 		return ktap_fail("QP %u: %s", party->qpn, got->header.fault);
-	if (memcmp(&got->header.destination, &shot->group,
-		   sizeof(shot->group)))
+	if (memcmp(&got->header.destination, &shot->to,
+		   sizeof(shot->to)))
 		return ktap_fail("QP %u: header names destination %s, not %s",
 				 party->qpn,
 				 gid_text(&got->header.destination),
-				 gid_text(&shot->group));
+				 gid_text(&shot->to));
 	if (memcmp(&got->header.source, source, sizeof(*source)))
 		return ktap_fail("QP %u: header names source %s, not %s",
 				 party->qpn, gid_text(&got->header.source),

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mcast-story: the life of one multicast group, told while it happens.
+ *
+ * The receiver runs here and leads; the sender is the node at the address
+ * given, where the same program follows.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define PAYLOAD 1024
+#define MANY 1000
+#define SOME 100
+#define DEPTH (MANY + 24)
+
+static const char usage[] =
+	"Usage: mcast-story [OPTION]... SENDER-ADDRESS\n"
+	"       mcast-story --follow\n"
+	"Tell the story of one multicast group between two machines.\n"
+	"\n"
+	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
+	"  -g, --group ADDR   the group (default 239.1.2.3)\n"
+	"  -f, --follow       serve the story teller, which runs on another node\n"
+	"  -h, --help         this text\n";
+
+struct story {
+	struct bench bench;
+	struct shot shot;
+	struct party *receivers[2];
+	unsigned int receiver_count;
+	unsigned int chapter;
+};
+
+static void tell(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+static void tell(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static enum verdict chapter(struct story *story, const char *text)
+{
+	tell("\n%u. %s", ++story->chapter, text);
+	return PASS;
+}
+
+/* What the card itself says about the group must be what we believe. */
+static enum verdict ask_device(struct story *story, unsigned int members)
+{
+	const union ibv_gid *to = &story->shot.to;
+	struct nic_group seen;
+	unsigned char mac[6];
+	unsigned int i;
+	int err;
+
+	if (!nic_available()) {
+		tell("   (no virtual card here that could be asked)");
+		return PASS;
+	}
+	err = nic_group(to, &seen);
+	if (err)
+		return ktap_fail("ask the device for %s: %s", gid_text(to),
+				 strerror(err));
+	if (!seen.present) {
+		tell("   The device knows no group %s.", gid_text(to));
+	} else {
+		printf("   The device has group %s at MAC %02x:%02x:%02x:%02x:%02x:%02x, members:",
+		       gid_text(to), seen.mac[0], seen.mac[1], seen.mac[2],
+		       seen.mac[3], seen.mac[4], seen.mac[5]);
+		for (i = 0; i < seen.members; i++)
+			printf(" QP %u", seen.qpn[i]);
+		putchar('\n');
+	}
+	if (seen.members != members || seen.present != !!members)
+		return ktap_fail("device lists %u members of %s, not %u",
+				 seen.members, gid_text(to), members);
+	gid_multicast_mac(to, mac);
+	if (members && memcmp(mac, seen.mac, sizeof(mac)))
+		return ktap_fail("device has %s at another MAC than the standard's %02x:%02x:%02x:%02x:%02x:%02x",
+				 gid_text(to), mac[0], mac[1], mac[2], mac[3],
+				 mac[4], mac[5]);
+	return PASS;
+}
+
+static enum verdict another_receiver(struct story *story)
+{
+	struct party **receiver = &story->receivers[story->receiver_count];
+	enum verdict verdict;
+
+	verdict = bench_party_with(&story->bench, 0, story->shot.sender->family,
+				   DEFAULT_QKEY, DEPTH, receiver);
+	if (verdict == PASS) {
+		story->receiver_count++;
+		tell("   Queue pair %u, type UD, is ready to receive.",
+		     (*receiver)->qpn);
+	}
+	return verdict;
+}
+
+/* Sends @count datagrams; every receiver must get @copies of each. */
+static enum verdict send_and_count(struct story *story, uint32_t count,
+				   uint32_t copies)
+{
+	enum verdict verdict;
+	unsigned int i;
+
+	story->shot.count = count;
+	verdict = bench_shoot(&story->bench, &story->shot);
+	if (verdict != PASS)
+		return verdict;
+	tell("   Queue pair %u on the other machine sent %u datagrams of %u bytes.",
+	     story->shot.sender->qpn, count, story->shot.length);
+	for (i = 0; i < story->receiver_count; i++) {
+		verdict = bench_expect(&story->bench, &story->shot,
+				       story->receivers[i], copies);
+		if (verdict != PASS)
+			return verdict;
+		tell("   Queue pair %u received %u of them%s",
+		     story->receivers[i]->qpn, count * copies,
+		     copies ? ": in order, source address and queue pair, IP header and every payload byte right." :
+			      ".");
+	}
+	return PASS;
+}
+
+static enum verdict attach(struct story *story, unsigned int which)
+{
+	enum verdict verdict = bench_attach(story->receivers[which],
+					    &story->shot.to);
+
+	if (verdict == PASS)
+		tell("   Queue pair %u is attached to %s.",
+		     story->receivers[which]->qpn, gid_text(&story->shot.to));
+	return verdict;
+}
+
+static enum verdict detach(struct story *story, unsigned int which)
+{
+	enum verdict verdict = bench_detach(story->receivers[which],
+					    &story->shot.to);
+
+	if (verdict == PASS)
+		tell("   Queue pair %u is detached.",
+		     story->receivers[which]->qpn);
+	return verdict;
+}
+
+static enum verdict tell_all(struct story *story)
+{
+	enum verdict verdict = PASS;
+
+#define THEN(step) (verdict = verdict == PASS ? (step) : verdict)
+	THEN(bench_party(&story->bench, 1, gid_family(&story->shot.to),
+			 &story->shot.sender));
+	THEN(chapter(story, "A receiver joins the group."));
+	THEN(another_receiver(story));
+	THEN(ask_device(story, 0));
+	THEN(attach(story, 0));
+	THEN(ask_device(story, 1));
+
+	THEN(chapter(story, "A machine that is no member sends to the group."));
+	THEN(send_and_count(story, MANY, 1));
+
+	THEN(chapter(story, "The receiver attaches again: it still gets one copy."));
+	THEN(attach(story, 0));
+	THEN(ask_device(story, 1));
+	THEN(send_and_count(story, SOME, 1));
+
+	THEN(chapter(story, "A second queue pair joins: each gets its own copy."));
+	THEN(another_receiver(story));
+	THEN(attach(story, 1));
+	THEN(ask_device(story, 2));
+	THEN(send_and_count(story, SOME, 1));
+
+	THEN(chapter(story, "Both leave: nothing arrives any more."));
+	THEN(detach(story, 0));
+	THEN(ask_device(story, 1));
+	THEN(detach(story, 1));
+	THEN(ask_device(story, 0));
+	THEN(send_and_count(story, SOME, 0));
+#undef THEN
+	return verdict;
+}
+
+static int lead(struct device *device, const char *address,
+		const union ibv_gid *group)
+{
+	static struct story story;
+	struct bench *bench = &story.bench;
+	enum verdict verdict;
+
+	bench->device = device;
+	bench->next_token = 1000;
+	if (node_local(&bench->nodes[0], device) ||
+	    node_connect(&bench->nodes[1], address, 6 * WAIT_MS))
+		return EXIT_FAILURE;
+	bench->node_count = 2;
+	story.shot.to = *group;
+	story.shot.length = PAYLOAD;
+
+	tell("The story of multicast group %s, on device %s.", gid_text(group),
+	     device->name);
+	verdict = tell_all(&story);
+	bench_clear(bench);
+	node_close(&bench->nodes[1]);
+	node_close(&bench->nodes[0]);
+	if (verdict != PASS || bench->stuck) {
+		tell("story: FAIL %s", verdict == PASS ?
+		     "a queue pair could not be destroyed" : ktap_reason());
+		return EXIT_FAILURE;
+	}
+	tell("\nstory: PASS");
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "group", required_argument, NULL, 'g' },
+		{ "follow", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *name = NULL, *address = "239.1.2.3";
+	struct device device;
+	union ibv_gid group;
+	bool follow = false;
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "d:g:fh", options, NULL)) >= 0) {
+		switch (option) {
+		case 'd':
+			name = optarg;
+			break;
+		case 'g':
+			address = optarg;
+			break;
+		case 'f':
+			follow = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return EXIT_SUCCESS;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (argc - optind != !follow || !gid_parse(address, &group)) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (device_open(&device, name))
+		return EXIT_FAILURE;
+	if (follow)
+		status = node_serve(&device, 6 * WAIT_MS) ? EXIT_FAILURE :
+							    EXIT_SUCCESS;
+	else
+		status = lead(&device, argv[optind], &group);
+	device_close(&device);
+	return status;
+}
