@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The control queue pair (CQP): how the driver gives orders to the device.
+//!
+//! One operation is one type that implements [`Command`]: its fields, its answer, its layout
+//! ([`cmd`]). The ring ([`ring`]) knows nothing of operations. Completions come back through the
+//! CCQ, the control completion queue ([`ccq`]), or, while there is none, through a tail register.
+//!
+//! Three ways to give an order:
+//!
+//! - [`Cqp::execute`] waits and may sleep: the normal way.
+//! - [`Cqp::execute_atomic`] waits without sleeping, for the few verbs that may not sleep.
+//! - [`Cqp::submit`] does not wait; the answer goes to a closure that runs in any context.
+//!
+//! # When the device does not answer
+//!
+//! If nothing at all completes for [`STALL`] while something is outstanding, the queue is dead: all
+//! outstanding operations end with [`Failure::TimedOut`], all later ones with
+//! [`Failure::NotSent`]`(ETIMEDOUT)` at once, no doorbell is written any more, and one reset of the
+//! function is requested. Memory and ids that a failed operation leaves with the device go to
+//! [`Cqp::keep`] until the control queue pair is gone. The same way a reset announced by
+//! the LAN driver ends all operations ([`Cqp::shut`]).
+//!
+//! # Locking
+//!
+//! The CCQ's lock is taken before the ring's; neither is held while a waiter is woken or a closure
+//! runs. Both are usable in any context.
+
+mod ccq;
+pub(crate) mod cmd;
+mod error;
+mod kept;
+mod op;
+mod request;
+mod ring;
+mod wqe;
+
+pub(crate) use error::{
+    Code,
+    Failure, //
+};
+pub(crate) use op::Op;
+pub(crate) use wqe::Wqe;
+
+use crate::{
+    lan::Port,
+    mem::DmaWords,
+    regs::*, //
+};
+use ccq::Ccq;
+use kept::Kept;
+use kernel::{
+    alloc::Flags,
+    bitfield,
+    dma::DmaAddress,
+    io::{
+        poll::read_poll_timeout,
+        Io, //
+    },
+    new_mutex,
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        atomic::{
+            AtomicFlag,
+            Relaxed, //
+        },
+        Arc,
+        Mutex,
+        SpinLockIrq, //
+    },
+    time::{
+        delay::{
+            fsleep,
+            udelay, //
+        },
+        Delta, //
+    },
+};
+use request::{
+    Callback,
+    Waiter, //
+};
+use ring::{
+    Mode,
+    Posted,
+    Ring, //
+};
+
+/// Without any completion for this long, the device has stalled.
+pub(crate) const STALL: Delta = Delta::from_secs(5);
+
+/// A sleeping waiter looks for completions itself this often, so that a lost event only delays it.
+const WAIT_SLICE: Msecs = 10;
+
+/// A spinning waiter looks for completions this often.
+const SPIN_SLICE: Delta = Delta::from_micros(5);
+
+/// A waiter that no event wakes looks for completions this often.
+const POLL_SLICE: Delta = Delta::from_micros(20);
+
+/// How long creation and destruction of the queue pair itself may take.
+const STATUS_TIMEOUT: Delta = Delta::from_millis(100);
+
+/// How long an operation may take that completes through the tail register.
+const TAIL_TIMEOUT: Delta = Delta::from_millis(500);
+
+/// What a successful completion carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    /// Return value of the operation.
+    pub(crate) return_value: u32,
+    /// Minor code, a result of some operations.
+    pub(crate) minor: u16,
+}
+
+/// Outcome of an operation before it is given its type.
+pub(crate) type Outcome = Result<Completed, Failure>;
+
+/// An operation of the control queue pair.
+pub(crate) trait Command {
+    /// Operation code.
+    const OP: Op;
+
+    /// What the device answers on success.
+    type Answer;
+
+    /// The entry, without operation code and valid bit.
+    ///
+    /// # Errors
+    ///
+    /// `EOVERFLOW` when a value does not fit its field, `EINVAL` when one is not allowed.
+    fn wqe(&self) -> Result<Wqe>;
+
+    /// Reads the answer.
+    fn answer(&self, completed: Completed) -> Self::Answer;
+}
+
+bitfield! {
+    /// Word 0 of the queue pair's own context.
+    struct Context0(u64) {
+        11:8 sqsize;
+        4:3 protocol_used;
+    }
+}
+
+bitfield! {
+    /// Word 2 of the queue pair's own context.
+    struct Context2(u64) {
+        2:0 hmc_profile;
+    }
+}
+
+bitfield! {
+    /// Word 4 of the queue pair's own context.
+    struct Context4(u64) {
+        31:16 hw_majver;
+        15:0 hw_minver;
+    }
+}
+
+/// Words of the queue pair's own context.
+const CONTEXT_WORDS: usize = 8;
+
+/// Value of `protocol_used`: RoCE only.
+const PROTOCOL_ROCE: u64 = 2;
+
+/// Value of `hmc_profile`: the default one.
+const HMC_PROFILE_DEFAULT: u64 = 1;
+
+/// Value of `hw_majver` on E810.
+const HW_MAJVER_GEN_2: u64 = 1;
+
+/// Word 3 of the context, echoed by the device in every completion. The ring needs no such value;
+/// an unmistakable one makes a foreign completion visible.
+const ECHO: u64 = 0x6972_646d_615f_7273;
+
+/// The control queue pair of one function.
+#[pin_data]
+pub(crate) struct Cqp {
+    port: Arc<Port>,
+    sq: DmaWords,
+    context: DmaWords,
+    /// Serialises operations that complete through the tail register: only one may be outstanding.
+    #[pin]
+    tail_mode: Mutex<()>,
+    #[pin]
+    ring: SpinLockIrq<Ring>,
+    #[pin]
+    ccq: SpinLockIrq<Option<Ccq>>,
+    /// A completion that made no sense has been reported.
+    complained: AtomicFlag,
+    /// What the device may still use.
+    #[pin]
+    kept: SpinLockIrq<Kept>,
+}
+
+impl Cqp {
+    /// Allocates the queue pair; the device knows nothing of it yet.
+    pub(crate) fn new(port: Arc<Port>) -> Result<Arc<Self>> {
+        let sq = DmaWords::new(port.dma(), usize::from(Ring::ENTRIES) * wqe::WORDS)?;
+        let context = DmaWords::new(port.dma(), CONTEXT_WORDS)?;
+        let ring = Ring::new()?;
+        Arc::pin_init(
+            pin_init!(Self {
+                port,
+                sq,
+                context,
+                tail_mode <- new_mutex!((), "Cqp::tail_mode"),
+                ring <- new_spinlock_irq!(ring, "Cqp::ring"),
+                ccq <- new_spinlock_irq!(None, "Cqp::ccq"),
+                complained: AtomicFlag::new(false),
+                kept <- new_spinlock_irq!(Kept::new(), "Cqp::kept"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes the device create the queue pair.
+    ///
+    /// # Errors
+    ///
+    /// - `EOPNOTSUPP`: the device refused.
+    /// - `ETIMEDOUT`: the device did not react.
+    pub(crate) fn create(self: &Arc<Self>) -> Result {
+        self.context.write(
+            0,
+            Context0::from(0)
+                .with_const_sqsize::<{ Ring::SIZE_CODE }>()
+                .with_const_protocol_used::<PROTOCOL_ROCE>()
+                .into(),
+        )?;
+        self.context.write(1, self.sq.address())?;
+        self.context.write(
+            2,
+            Context2::from(0)
+                .with_const_hmc_profile::<HMC_PROFILE_DEFAULT>()
+                .into(),
+        )?;
+        self.context.write(3, ECHO)?;
+        self.context.write(
+            4,
+            Context4::from(0)
+                .with_const_hw_majver::<HW_MAJVER_GEN_2>()
+                .into(),
+        )?;
+
+        let io = self.port.io();
+        io.write_reg(PFPE_CQPTAIL::from(0));
+        io.write_reg(PFPE_CQPDB::from(0));
+        io.write_reg(PFPE_CCQPSTATUS::from(0));
+        self.write_context_address(self.context.address());
+
+        let created = read_poll_timeout(
+            || Ok(self.port.io().read(PFPE_CCQPSTATUS)),
+            |status| status.into_raw() != 0,
+            Delta::from_micros(10),
+            STATUS_TIMEOUT,
+        );
+        match created {
+            Ok(status) if !status.ccqp_err().into_bool() => {
+                self.ring.lock().revive();
+                Ok(())
+            }
+            Ok(_) => {
+                dev_err!(
+                    self.port.dma(),
+                    "control queue pair: the device refused to create it, code {}\n",
+                    self.error_registers()
+                );
+                self.destroy();
+                Err(EOPNOTSUPP)
+            }
+            Err(_) => {
+                dev_err!(
+                    self.port.dma(),
+                    "control queue pair: the device did not create it in time\n"
+                );
+                self.destroy();
+                Err(ETIMEDOUT)
+            }
+        }
+    }
+
+    /// Makes the device forget the queue pair and stop all access to memory of this function.
+    ///
+    /// Operations that are outstanding end here. Returns whether the device confirmed; if not, no
+    /// memory it knows may be freed: the queue pair's own and what was kept is given up.
+    pub(crate) fn destroy(self: &Arc<Self>) -> bool {
+        self.shut(ENODEV);
+        self.write_context_address(0);
+        let gone = read_poll_timeout(
+            || Ok(self.port.io().read(PFPE_CCQPSTATUS)),
+            |status| !status.ccqp_done().into_bool(),
+            Delta::from_micros(10),
+            STATUS_TIMEOUT,
+        );
+        if gone.is_err() {
+            dev_err!(
+                self.port.dma(),
+                "control queue pair: the device did not let go of it\n"
+            );
+            // One reference too many: neither rings nor kept memory are ever freed.
+            core::mem::forget(self.clone());
+            return false;
+        }
+        let ccq = self.ccq.lock().take();
+        drop(ccq);
+        let kept = core::mem::replace(&mut *self.kept.lock(), Kept::new());
+        drop(kept);
+        true
+    }
+
+    /// Keeps `item` until the device has let go of everything: an operation on it did not get
+    /// through, so the device may still use it. Any context.
+    pub(crate) fn keep(&self, item: impl Send + Sync + 'static) {
+        match Kept::wrap(item) {
+            Ok(node) => self.kept.lock().push(node),
+            // `wrap` has given it up for good, which is safe, only wasteful.
+            Err(_) => dev_err!(
+                self.port.dma(),
+                "no memory to keep track of what the device may still use; giving it up\n"
+            ),
+        }
+    }
+
+    /// Hands `memory` of a finished operation back, or keeps it if the operation is in flight.
+    pub(crate) fn reclaim<A, T>(&self, answer: Result<A, Failure>, memory: T) -> Result<T, Failure>
+    where
+        T: Send + Sync + 'static,
+    {
+        match answer {
+            Ok(_) => Ok(memory),
+            Err(failure) => {
+                if failure.in_flight() {
+                    self.keep(memory);
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Writes the address of the context, the part that starts the action last.
+    fn write_context_address(&self, address: DmaAddress) {
+        let io = self.port.io();
+        // CAST: the two halves of an address, on purpose.
+        io.write_reg(PFPE_CCQPHIGH::from((address >> 32) as u32));
+        io.write_reg(PFPE_CCQPLOW::from((address & u64::from(u32::MAX)) as u32));
+    }
+
+    fn error_registers(&self) -> Code {
+        let codes = self.port.io().read(PFPE_CQPERRCODES);
+        Code {
+            major: codes.cqp_major_code().cast::<u16>().get(),
+            minor: codes.cqp_minor_code().cast::<u16>().get(),
+        }
+    }
+
+    /// Carries out `command` and waits for the answer. Process context, may sleep.
+    pub(crate) fn execute<C: Command>(&self, command: &C) -> Result<C::Answer, Failure> {
+        let entry = command.wqe()?;
+        let mode = self.ring.lock().mode();
+        let outcome = match mode {
+            Mode::Tail => self.execute_by_tail(C::OP, &entry),
+            Mode::Polled => self.execute_polling(C::OP, &entry),
+            Mode::Events => self.execute_sleeping(C::OP, &entry),
+        };
+        self.report(C::OP, outcome)
+            .map(|completed| command.answer(completed))
+    }
+
+    /// Carries out `command` and waits for the answer without sleeping. Any context but with no
+    /// lock held that a completion needs; spins for as long as the device takes.
+    pub(crate) fn execute_atomic<C: Command>(&self, command: &C) -> Result<C::Answer, Failure> {
+        let entry = command.wqe()?;
+        let waiter = Waiter::new(GFP_ATOMIC)?;
+        self.post(C::OP, &entry, waiter.clone())?;
+        let outcome = loop {
+            if let Some(outcome) = waiter.outcome() {
+                break outcome;
+            }
+            self.poll();
+            self.check_progress();
+            udelay(SPIN_SLICE);
+        };
+        self.report(C::OP, outcome)
+            .map(|completed| command.answer(completed))
+    }
+
+    /// Hands `command` to the device and returns. `done` is called exactly once with the answer, in
+    /// any context, with no lock held, possibly before this returns; it is not called when this
+    /// fails.
+    ///
+    /// Operations are carried out in the order they were submitted in.
+    pub(crate) fn submit<C, F>(&self, command: C, done: F, gfp: Flags) -> Result<(), Failure>
+    where
+        C: Command + Send + Sync + 'static,
+        F: FnOnce(Result<C::Answer, Failure>) + Send + 'static,
+    {
+        let entry = command.wqe()?;
+        self.post(C::OP, &entry, Callback::new(command, done, gfp)?)
+    }
+
+    fn execute_sleeping(&self, op: Op, entry: &Wqe) -> Outcome {
+        let waiter = Waiter::new(GFP_KERNEL)?;
+        loop {
+            match self.post(op, entry, waiter.clone()) {
+                Ok(()) => break,
+                // The ring is full: wait for the device to make room.
+                Err(Failure::NotSent(EAGAIN)) => {
+                    fsleep(Delta::from_millis(i64::from(WAIT_SLICE)));
+                    self.poll();
+                    self.check_progress();
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        loop {
+            if waiter.wait(WAIT_SLICE) {
+                if let Some(outcome) = waiter.outcome() {
+                    return outcome;
+                }
+            }
+            self.poll();
+            self.check_progress();
+        }
+    }
+
+    /// Carries out an operation whose completion is in the CCQ, with nobody to announce it.
+    fn execute_polling(&self, op: Op, entry: &Wqe) -> Outcome {
+        let waiter = Waiter::new(GFP_KERNEL)?;
+        self.post(op, entry, waiter.clone())?;
+        loop {
+            self.poll();
+            if let Some(outcome) = waiter.outcome() {
+                return outcome;
+            }
+            self.check_progress();
+            fsleep(POLL_SLICE);
+        }
+    }
+
+    /// Has the device create the CCQ, and takes completions from it from then on.
+    ///
+    /// The operation completes in the very queue it creates; a device that refuses has no queue to
+    /// say so in, and says it in the tail register.
+    ///
+    /// Whatever the result, the queue's memory stays until [`Self::destroy`].
+    pub(crate) fn create_ccq(&self, vsi: u16) -> Result<(), Failure> {
+        let ccq = Ccq::new(self.port.dma())?;
+        let command = cmd::CreateCq {
+            id: ccq::ID,
+            ceq: 0,
+            entries: Ccq::ENTRIES,
+            ring: cmd::CqRing::Contiguous(ccq.ring_address()),
+            shadow: ccq.shadow_address(),
+            shadow_read_threshold: Ccq::SHADOW_READ_THRESHOLD,
+            mask_events: false,
+            vsi,
+        };
+        let entry = command.wqe()?;
+        *self.ccq.lock() = Some(ccq);
+
+        let _alone = self.tail_mode.lock();
+        let waiter = Waiter::new(GFP_KERNEL)?;
+        let before = self.port.io().read(PFPE_CQPTAIL).wqtail();
+        self.post(Op::CreateCq, &entry, waiter.clone())?;
+        let outcome = loop {
+            let tail = self.port.io().read(PFPE_CQPTAIL);
+            self.poll();
+            if let Some(outcome) = waiter.outcome() {
+                break outcome;
+            }
+            if tail.wqtail() != before && tail.cqp_op_err().into_bool() {
+                self.retire(&waiter, Err(Failure::Refused(self.error_registers())));
+            }
+            self.check_progress();
+            fsleep(POLL_SLICE);
+        };
+        self.report(Op::CreateCq, outcome)?;
+        self.ring.lock().set_mode(Mode::Polled);
+        Ok(())
+    }
+
+    /// Has the device destroy the CCQ; later operations complete through the tail register.
+    ///
+    /// No operation may be outstanding.
+    pub(crate) fn destroy_ccq(&self) -> Result<(), Failure> {
+        let command = {
+            let ccq = self.ccq.lock();
+            let Some(ccq) = ccq.as_ref() else {
+                return Ok(());
+            };
+            cmd::DestroyCq {
+                id: ccq::ID,
+                ceq: 0,
+                entries: Ccq::ENTRIES,
+                ring: cmd::CqRing::Contiguous(ccq.ring_address()),
+                shadow: ccq.shadow_address(),
+                mask_events: false,
+            }
+        };
+        self.ring.lock().set_mode(Mode::Tail);
+        self.execute(&command)
+    }
+
+    /// From now on an event queue announces completions: waiters may sleep.
+    pub(crate) fn events_on(&self) {
+        self.ring.lock().set_mode(Mode::Events);
+        self.arm();
+    }
+
+    /// From now on nobody announces completions: waiters have to look.
+    pub(crate) fn events_off(&self) {
+        let mut ring = self.ring.lock();
+        if let Mode::Events = ring.mode() {
+            ring.set_mode(Mode::Polled);
+        }
+    }
+
+    /// Carries out an operation whose completion shows in the tail register, and, once the device
+    /// has the CCQ, in its memory as well.
+    fn execute_by_tail(&self, op: Op, entry: &Wqe) -> Outcome {
+        let _alone = self.tail_mode.lock();
+        let waiter = Waiter::new(GFP_KERNEL)?;
+        let before = self.port.io().read(PFPE_CQPTAIL).wqtail();
+        self.post(op, entry, waiter.clone())?;
+
+        let tail = read_poll_timeout(
+            || Ok(self.port.io().read(PFPE_CQPTAIL)),
+            |tail| tail.wqtail() != before,
+            Delta::from_micros(10),
+            TAIL_TIMEOUT,
+        );
+        match tail {
+            Ok(tail) if tail.cqp_op_err().into_bool() => {
+                let code = self.error_registers();
+                self.retire(&waiter, Err(Failure::Refused(code)));
+            }
+            Ok(_) => self.retire(
+                &waiter,
+                Ok(Completed {
+                    return_value: 0,
+                    minor: 0,
+                }),
+            ),
+            Err(_) => self.die(),
+        }
+        waiter
+            .outcome()
+            .unwrap_or(Err(Failure::NotSent(EIO)))
+    }
+
+    /// Completes the one outstanding operation of tail mode.
+    fn retire(&self, waiter: &Waiter, outcome: Outcome) {
+        drop(self.ring.lock().retire_oldest());
+        waiter.set(outcome);
+    }
+
+    /// Puts an entry on the ring and rings the doorbell.
+    fn post(&self, op: Op, entry: &Wqe, pending: Arc<dyn request::Pending>) -> Result<(), Failure> {
+        let mut ring = self.ring.lock();
+        let Posted { index, head, words } = ring.post(op, entry, pending)?;
+        // The slot was free, so the device does not look at it: body first, header last.
+        ring::store(&self.sq, index, &words)?;
+        self.port
+            .io()
+            .write_reg(PFPE_CQPDB::from(u32::from(head)));
+        Ok(())
+    }
+
+    /// Takes all completions that are there and ends their operations. Any context.
+    ///
+    /// Returns how many there were.
+    pub(crate) fn poll(&self) -> usize {
+        let mut count = 0usize;
+        loop {
+            let ended = {
+                let mut ccq = self.ccq.lock();
+                let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
+                    return count;
+                };
+                self.ring.lock().complete(cqe.index)
+                    .map(|slot| (slot, cqe.outcome))
+            };
+            count = count.wrapping_add(1);
+            match ended {
+                Some((slot, outcome)) => slot.pending.finish(outcome),
+                None => self.complain_once(),
+            }
+        }
+    }
+
+    /// A completion of something that is not outstanding: said once, then ignored.
+    fn complain_once(&self) {
+        if !self.complained.xchg(true, Relaxed) {
+            dev_err!(
+                self.port.dma(),
+                "control queue pair: the device completed an operation that is not outstanding\n"
+            );
+        }
+    }
+
+    /// Handles an event of the CCQ: takes what is there, arms once, and looks again, since the
+    /// device need not raise an event for what it wrote before the arm.
+    pub(crate) fn handle_event(&self) {
+        self.port.io().write_reg(PFPE_CQACK::from(0));
+        self.poll();
+        self.arm();
+        self.poll();
+    }
+
+    /// Asks for an event at the next completion.
+    pub(crate) fn arm(&self) {
+        let mut ccq = self.ccq.lock();
+        if let Some(ccq) = (*ccq).as_mut() {
+            ccq.arm();
+            self.port.io().write_reg(PFPE_CQARM::from(0));
+        }
+    }
+
+    /// Declares the queue dead if the device has stalled. Any context.
+    pub(crate) fn check_progress(&self) {
+        if self.ring.lock().has_stalled(STALL) {
+            self.die();
+        }
+    }
+
+    /// The device does not answer: ends everything and asks for a reset, once.
+    fn die(&self) {
+        let Some(op) = self.ring.lock().die(ETIMEDOUT) else {
+            return;
+        };
+        dev_err!(
+            self.port.dma(),
+            "{op}: no answer from the device, requesting a reset of the function\n"
+        );
+        self.port.request_reset();
+        self.drain();
+    }
+
+    /// Ends all operations, now and later, with `reason`: the function is going away or is being
+    /// reset. Nothing is written to the device any more.
+    pub(crate) fn shut(&self, reason: Error) {
+        self.ring.lock().shut(reason);
+        self.drain();
+    }
+
+    /// Whether operations still reach the device.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.ring.lock().is_alive()
+    }
+
+    /// Ends what is outstanding on a dead ring.
+    fn drain(&self) {
+        loop {
+            let Some(slot) = self.ring.lock().retire_oldest() else {
+                return;
+            };
+            slot.pending.finish(Err(Failure::TimedOut));
+        }
+    }
+
+    /// Prints what nobody expects.
+    fn report(&self, op: Op, outcome: Outcome) -> Outcome {
+        if let Err(Failure::Refused(code)) = outcome {
+            if code == Code::FATAL {
+                self.port.request_reset();
+            }
+            if !code.is_expected() {
+                dev_err!(self.port.dma(), "{op}: refused by the device, code {code}\n");
+            }
+        }
+        outcome
+    }
+}

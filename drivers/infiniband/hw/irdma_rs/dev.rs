@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the parts of the driver share: one function of the card, brought up.
+
+use crate::{
+    arp::ArpTable,
+    cqp::{
+        cmd::McastGroup,
+        Cqp, //
+    },
+    events::{
+        CqEvents,
+        QpEvents,
+        Table, //
+    },
+    hmc::{
+        objects::Object,
+        Hmc, //
+    },
+    ids::IdSpace,
+    lan::Port,
+    regs::*,
+    sched::Scheduler, //
+};
+use kernel::{
+    io::Io,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
+
+/// Protection domain numbers the device's formats have room for.
+const PD_LIMIT: u32 = 262_144;
+
+/// Numbers below this one are not for users: queue pair 1 is the GSI, completion queue 0 the CCQ.
+const FIRST_QUEUE: u32 = 3;
+
+/// Number of the GSI queue pair.
+pub(crate) const GSI_QP: u32 = 1;
+
+/// How many objects of each kind the device granted, the reserved ones included: every number is
+/// below its count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Queue pairs.
+    pub(crate) qps: u32,
+    /// Completion queues.
+    pub(crate) cqs: u32,
+    /// Memory regions.
+    pub(crate) mrs: u32,
+    /// Address handles.
+    pub(crate) ahs: u32,
+    /// Multicast groups.
+    pub(crate) groups: u32,
+    /// Destination MAC addresses.
+    pub(crate) arps: u32,
+    /// Page buffer list entries.
+    pub(crate) pbles: u32,
+}
+
+/// Free numbers of the objects of the verbs.
+pub(crate) struct Ids {
+    /// Queue pairs of users, [`GSI_QP`] left out.
+    pub(crate) qps: Arc<IdSpace>,
+    /// Completion queues of users.
+    pub(crate) cqs: Arc<IdSpace>,
+    /// Indices of memory regions, of which steering tags are made.
+    pub(crate) mrs: Arc<IdSpace>,
+    /// Address handles.
+    pub(crate) ahs: Arc<IdSpace>,
+    /// Multicast groups.
+    pub(crate) groups: Arc<IdSpace>,
+    /// Protection domains.
+    pub(crate) pds: Arc<IdSpace>,
+}
+
+/// One function, after its host memory has been negotiated.
+#[pin_data]
+pub(crate) struct Dev {
+    /// The LAN driver's side, registers included.
+    pub(crate) port: Arc<Port>,
+    /// The way to give orders.
+    pub(crate) cqp: Arc<Cqp>,
+    /// Page buffer lists.
+    pub(crate) hmc: Arc<Hmc>,
+    /// What the device granted.
+    pub(crate) limits: Limits,
+    /// Free numbers.
+    pub(crate) ids: Ids,
+    /// Queue pairs that events reach.
+    #[pin]
+    pub(crate) qps: Table<dyn QpEvents>,
+    /// Completion queues that events reach.
+    #[pin]
+    pub(crate) cqs: Table<dyn CqEvents>,
+    /// Destination MAC addresses.
+    pub(crate) arp: Arc<ArpTable>,
+    /// Queue sets.
+    pub(crate) scheduler: Arc<Scheduler>,
+    /// Completion event queues; completion vectors of the device.
+    ceqs: Atomic<u32>,
+}
+
+impl Dev {
+    /// Tables for what the device granted.
+    pub(crate) fn new(port: Arc<Port>, cqp: Arc<Cqp>, hmc: Arc<Hmc>) -> Result<Arc<Self>> {
+        let limits = Limits {
+            qps: hmc.count(Object::Qp),
+            cqs: hmc.count(Object::Cq),
+            mrs: hmc.count(Object::Mr),
+            ahs: hmc.count(Object::Fsiav),
+            groups: hmc
+                .count(Object::Fsimc)
+                .min(u32::from(McastGroup::INDEX_LIMIT)),
+            arps: hmc.count(Object::Arp),
+            pbles: hmc.count(Object::Pble),
+        };
+        let ids = Ids {
+            qps: IdSpace::new(FIRST_QUEUE, limits.qps)?,
+            cqs: IdSpace::new(FIRST_QUEUE, limits.cqs)?,
+            mrs: IdSpace::new(1, limits.mrs)?,
+            ahs: IdSpace::new(1, limits.ahs)?,
+            groups: IdSpace::new(1, limits.groups)?,
+            pds: IdSpace::new(FIRST_QUEUE, PD_LIMIT)?,
+        };
+        let arp = ArpTable::new(cqp.clone(), limits.arps)?;
+        let scheduler = Scheduler::new(port.clone(), cqp.clone())?;
+        let qps = Table::new(limits.qps)?;
+        let cqs = Table::new(limits.cqs)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                port,
+                cqp,
+                hmc,
+                limits,
+                ids,
+                qps <- qps,
+                cqs <- cqs,
+                arp,
+                scheduler,
+                ceqs: Atomic::new(0),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Number of completion vectors.
+    pub(crate) fn ceqs(&self) -> u32 {
+        self.ceqs.load(Relaxed)
+    }
+
+    pub(crate) fn set_ceqs(&self, count: u32) {
+        self.ceqs.store(count, Relaxed);
+    }
+
+    /// Keeps `item`, which the device may still use, until the device has let go of everything. Any
+    /// context.
+    pub(crate) fn keep(&self, item: impl Send + Sync + 'static) {
+        self.cqp.keep(item);
+    }
+
+    /// Rings the send doorbell of a queue pair; its entries are in memory. Any context.
+    pub(crate) fn ring_sq(&self, qp: u32) {
+        self.port.io().write_reg(PFPE_WQEALLOC::from(qp));
+    }
+
+    /// Arms a completion queue; the request is in its shadow area. Any context.
+    pub(crate) fn ring_cq_arm(&self, cq: u32) {
+        self.port.io().write_reg(PFPE_CQARM::from(cq));
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the device tells by itself: completion events and asynchronous events.
+//!
+//! - CEQ, completion event queue: one per interrupt vector, says which completion queues have new
+//!   entries ([`ceq`]); handled in the hard interrupt.
+//! - AEQ, asynchronous event queue: one per function, says what went wrong and with which object
+//!   ([`aeq`]); handled in process context.
+//! - [`table`]: from the number in an event to the object.
+
+pub(crate) mod aeq;
+pub(crate) mod ceq;
+pub(crate) mod table;
+
+pub(crate) use aeq::{
+    AeCode,
+    AsyncEvent, //
+};
+pub(crate) use table::Table;
+
+/// The half of a completion queue that events reach.
+pub(crate) trait CqEvents: Send + Sync {
+    /// There are new completions and the queue was armed. Hard interrupt context.
+    fn completion(&self);
+
+    /// The device reports an error of the queue. Process context.
+    fn error(&self, event: &AsyncEvent);
+}
+
+/// The half of a queue pair that events reach.
+pub(crate) trait QpEvents: Send + Sync {
+    /// The device reports something about the queue pair. Process context; may sleep and may give
+    /// orders to the device. Events of one function come one after the other.
+    fn event(&self, event: &AsyncEvent);
+}

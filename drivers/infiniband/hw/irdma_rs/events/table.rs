@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Objects found by the number in an event.
+//!
+//! An event carries a number, never a pointer. The handler looks the number up, takes a reference
+//! under the lock, and works on the object outside it, so that the object may be destroyed at any
+//! time. Destroying goes: stop the hardware, remove from the table, cut the object's way to its
+//! owner, drop.
+
+use kernel::{
+    new_spinlock_irq,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLockIrq, //
+    },
+};
+
+/// Objects of one kind by number. Usable in any context.
+#[pin_data]
+pub(crate) struct Table<T: ?Sized + 'static> {
+    #[pin]
+    entries: SpinLockIrq<KVVec<Option<Arc<T>>>>,
+}
+
+impl<T: ?Sized + Send + Sync> Table<T> {
+    /// A table for the numbers below `limit`.
+    pub(crate) fn new(limit: u32) -> Result<impl PinInit<Self>> {
+        let mut entries = KVVec::with_capacity(limit as usize, GFP_KERNEL)?;
+        for _ in 0..limit {
+            entries.push(None, GFP_KERNEL)?;
+        }
+        Ok(pin_init!(Self {
+            entries <- new_spinlock_irq!(entries, "Table::entries"),
+        }))
+    }
+
+    /// Makes `object` known under `number`.
+    ///
+    /// # Errors
+    ///
+    /// `ERANGE` when there is no such number, `EEXIST` when it is in use.
+    pub(crate) fn insert(&self, number: u32, object: Arc<T>) -> Result {
+        let mut entries = self.entries.lock();
+        let place = entries.get_mut(number as usize).ok_or(ERANGE)?;
+        if place.is_some() {
+            return Err(EEXIST);
+        }
+        *place = Some(object);
+        Ok(())
+    }
+
+    /// Makes `number` unknown; gives back what was known under it, for the caller to drop.
+    pub(crate) fn remove(&self, number: u32) -> Option<Arc<T>> {
+        self.entries.lock().get_mut(number as usize)?.take()
+    }
+
+    /// What is known under `number`, which may be any value a device can make up.
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<T>> {
+        self.entries.lock().get(number as usize)?.clone()
+    }
+
+    /// One more than the greatest number.
+    pub(crate) fn limit(&self) -> usize {
+        self.entries.lock().len()
+    }
+}
