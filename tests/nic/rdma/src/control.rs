@@ -2,39 +2,20 @@
 //! Control commands: the function's state as JSON, and faults on order.
 
 use crate::aeq::{Event, Source};
-use crate::bits::low8;
-use crate::faults::{narrow, number, text};
-use crate::frames::unhex;
+use crate::args::{flag, number, number_or, text};
 use crate::model::Model;
 use serde_json::{json, Value};
 
-/// The commands of the RDMA half and what they do, for the card's `help`.
-pub const HELP: &[(&str, &str)] = &[
-    (
-        "state",
-        "counts of live objects, violations, leftovers of the last unload",
-    ),
-    (
-        "groups",
-        "multicast groups with address, MAC, VLAN and members",
-    ),
-    ("qps", "queue pairs with state, keys, ring positions"),
-    ("cqs", "completion queues with size, entries, arm"),
-    ("counters", "packets and bytes, reasons for dropped packets"),
-    ("ops", "control operations by name, doorbells"),
-    ("frames", "the last frames of the RDMA half in hex; count=N"),
-    (
-        "fault",
-        "op=NAME|*|CEQ_INTERRUPT|AEQ_INTERRUPT nth=1 count=1 action=fail|swallow|delay \
-         major= minor= execute=true until_ops=K; clear=true",
-    ),
-    ("release", "let a delayed operation go"),
-    ("drop", "dir=rx|tx nth=1 count=1: lose RDMA frames"),
-    (
-        "inject",
-        "frame=HEX; ae=CODE qp=N|cq=N source=none|rq|sq|cq state=N wqe=N; critical=CODE; \
-         hmc_error=INFO data=N; push_error=true",
-    ),
+/// The commands of the RDMA half, for the card's `help`.
+pub const HELP: &[&str] = &[
+    "state | groups | qps | cqs | counters | ops",
+    "fault op=NAME|* [nth=N] [count=N] action=fail [major=N] [minor=N]",
+    "fault op=NAME|* [nth=N] [count=N] action=swallow [execute=true]",
+    "fault op=NAME|* [nth=N] [count=N] action=delay [until_ops=K]",
+    "fault clear=true",
+    "release",
+    "inject ae=CODE qp=N|cq=N [source=none|rq|sq|cq] [state=N] [wqe=N]",
+    "inject critical=CODE | hmc_error=INFO [data=N] | push_error=true",
 ];
 
 /// Bits of the other interrupt cause.
@@ -54,14 +35,9 @@ impl Model {
             "cqs" => Ok(self.cqs_json()),
             "counters" => Ok(self.counters_json()),
             "ops" => Ok(self.counts.ops_json()),
-            "frames" => number(args, "count", 16).and_then(|n| {
-                let count = narrow(n, "count")?;
-                Ok(self.frames.json(count))
-            }),
             "fault" => self.control_fault(args),
             "release" => Ok(json!({"released": self.cqp_release()})),
-            "drop" => self.faults.order_drop(args).map(|()| self.faults.json()),
-            "inject" => return self.control_inject(args),
+            "inject" => self.control_inject(args),
             _ => return None,
         })
     }
@@ -204,7 +180,7 @@ impl Model {
     }
 
     fn control_fault(&mut self, args: &Value) -> Result<Value, String> {
-        if args.get("clear").and_then(Value::as_bool) == Some(true) {
+        if flag(args, "clear") {
             self.faults.clear();
             self.cqp_release();
             return Ok(self.faults.json());
@@ -213,53 +189,37 @@ impl Model {
         Ok(self.faults.json())
     }
 
-    fn control_inject(&mut self, args: &Value) -> Option<Result<Value, String>> {
-        if let Some(hex) = text(args, "frame") {
-            let Some(frame) = unhex(hex) else {
-                return Some(Err("frame is no hex text".to_owned()));
-            };
-            let mac = self.host.wire.mac();
-            if !self.wants(&frame, mac) {
-                // Left to the card, which hands it to the LAN half.
-                return None;
-            }
-            self.receive(&frame);
-            return Some(Ok(json!({"injected": "frame", "bytes": frame.len()})));
-        }
-        Some(self.inject_event(args))
-    }
-
-    fn inject_event(&mut self, args: &Value) -> Result<Value, String> {
+    fn control_inject(&mut self, args: &Value) -> Result<Value, String> {
         if args.get("ae").is_some() {
             return self.inject_ae(args);
         }
         if args.get("critical").is_some() {
-            self.regs.critical_error = narrow(number(args, "critical", 0)?, "critical")?;
+            self.regs.critical_error = number_or(args, "critical", 0)?;
             self.out.causes |= cause::PE_CRITICAL;
         } else if args.get("hmc_error").is_some() {
-            self.regs.hmc_error_info = narrow(number(args, "hmc_error", 0)?, "hmc_error")?;
-            self.regs.hmc_error_data = narrow(number(args, "data", 0)?, "data")?;
+            self.regs.hmc_error_info = number_or(args, "hmc_error", 0)?;
+            self.regs.hmc_error_data = number_or(args, "data", 0)?;
             self.out.causes |= cause::HMC_ERROR;
-        } else if args.get("push_error").is_some() {
+        } else if flag(args, "push_error") {
             self.out.causes |= cause::PE_PUSH;
         } else {
             return Err("inject what? frame, ae, critical, hmc_error or push_error".to_owned());
         }
-        Ok(json!({"injected": "cause"}))
+        Ok(json!({}))
     }
 
     fn inject_ae(&mut self, args: &Value) -> Result<Value, String> {
-        let code = narrow(number(args, "ae", 0)?, "ae")?;
-        let wqe_index = narrow(number(args, "wqe", 0)?, "wqe")?;
+        let code = number_or(args, "ae", 0)?;
+        let wqe_index = number_or(args, "wqe", 0)?;
         // Drivers use the id as an index without a check, so only live objects are named.
-        let (id, context, source, state) = if args.get("cq").is_some() {
-            let id = narrow(number(args, "cq", 0)?, "cq")?;
+        let (id, context, source, state) = if number(args, "cq")?.is_some() {
+            let id = number_or(args, "cq", 0)?;
             if !self.cqs.contains_key(&id) {
                 return Err(format!("no CQ {id}"));
             }
             (id, u64::from(id), Source::Cq, 0)
         } else {
-            let id = narrow(number(args, "qp", 0)?, "qp")?;
+            let id = number_or(args, "qp", 0)?;
             let Some(qp) = self.qps.get(&id) else {
                 return Err(format!("no QP {id}"));
             };
@@ -270,7 +230,7 @@ impl Model {
             None => source,
             Some(name) => Source::from_name(name).ok_or("source is none, rq, cq or sq")?,
         };
-        let state = low8(number(args, "state", state.into())?);
+        let state = number_or(args, "state", state)?;
         if self.aeq.is_none() {
             return Err("no AEQ".to_owned());
         }

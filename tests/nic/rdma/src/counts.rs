@@ -36,7 +36,6 @@ pub(crate) enum Drop {
     Qkey,
     NoReceive,
     TooLong,
-    Fault,
 }
 
 impl Drop {
@@ -52,7 +51,6 @@ impl Drop {
             Self::Qkey => "qkey",
             Self::NoReceive => "no_receive_wqe",
             Self::TooLong => "too_long",
-            Self::Fault => "fault",
         }
     }
 }

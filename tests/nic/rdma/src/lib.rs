@@ -29,6 +29,7 @@
 
 mod aeq;
 mod ah;
+mod args;
 mod bits;
 mod ceq;
 mod config;
@@ -38,7 +39,6 @@ mod cq;
 mod cqe;
 mod cqp;
 mod faults;
-mod frames;
 mod hmc;
 mod host;
 mod icrc;

@@ -14,7 +14,6 @@ use crate::counts::Counts;
 use crate::cq::Cq;
 use crate::cqp::Cqp;
 use crate::faults::Faults;
-use crate::frames::{Direction, FrameLog};
 use crate::hmc::Hmc;
 use crate::mcast::Groups;
 use crate::qp::Qp;
@@ -82,7 +81,6 @@ pub(crate) struct Model {
     pub(crate) counts: Counts,
     pub(crate) faults: Faults,
     pub(crate) violations: Violations,
-    pub(crate) frames: FrameLog,
     /// Objects that were left when the control queue was last destroyed.
     pub(crate) leftovers: Option<Value>,
     /// Queue pairs with posted sends.
@@ -113,7 +111,6 @@ impl Model {
             counts: Counts::default(),
             faults: Faults::default(),
             violations: Violations::default(),
-            frames: FrameLog::default(),
             leftovers: None,
             work: VecDeque::new(),
             out: Effects::default(),
@@ -142,16 +139,6 @@ impl Model {
                 self.work.push_back(id);
             }
         }
-    }
-
-    /// Queues a frame for the wire, unless a fault takes it.
-    pub(crate) fn transmit(&mut self, frame: Vec<u8>) {
-        self.frames.add(Direction::Tx, &frame);
-        if self.faults.drops(Direction::Tx) {
-            self.log(format_args!("fault: sent frame dropped"));
-            return;
-        }
-        self.out.frames.push(frame);
     }
 
     /// Forgets every object; what `ice` programmed stays.

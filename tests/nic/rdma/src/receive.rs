@@ -6,7 +6,6 @@ use crate::bits::{len64, low32, mac_to};
 use crate::counts::Drop;
 use crate::cq::CqEntry;
 use crate::cqe;
-use crate::frames::Direction;
 use crate::model::Model;
 use crate::packet::{icrc_valid, Datagram, Envelope, IpHeader, NoDatagram, MULTICAST_QP};
 use crate::qp::{Qp, QpType};
@@ -42,12 +41,6 @@ impl Model {
 
     /// A frame came from the port.
     pub(crate) fn receive(&mut self, frame: &[u8]) {
-        self.frames.add(Direction::Rx, frame);
-        if self.faults.drops(Direction::Rx) {
-            self.log(format_args!("fault: received frame dropped"));
-            self.counts.drop(Drop::Fault);
-            return;
-        }
         match Envelope::parse(frame) {
             Some(envelope) => self.accept(&envelope),
             None => self.counts.drop(Drop::Malformed),

@@ -3,7 +3,6 @@
 
 use crate::bits::{bit, bits, low16, low32, Field};
 use crate::cq::doorbell_id;
-use crate::faults::Loss;
 use crate::model::Model;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,10 +194,6 @@ impl Model {
 
     /// Raises the vector of a completion event queue, or remembers it until its cause is on.
     pub(crate) fn ceq_interrupt(&mut self, ceq: u32) {
-        if self.faults.loses(Loss::CeqInterrupt) {
-            self.log(format_args!("fault: interrupt of CEQ {ceq} lost"));
-            return;
-        }
         let control = self.regs.ceq_ctl.get(&ceq).copied().unwrap_or(0);
         match vector(control) {
             Some(v) => self.host.interrupts.event(v),
@@ -210,10 +205,6 @@ impl Model {
 
     /// Raises the vector of the asynchronous event queue, or remembers it until its cause is on.
     pub(crate) fn aeq_interrupt(&mut self) {
-        if self.faults.loses(Loss::AeqInterrupt) {
-            self.log(format_args!("fault: interrupt of the AEQ lost"));
-            return;
-        }
         match vector(self.regs.aeq_ctl) {
             Some(v) => self.host.interrupts.event(v),
             None => self.regs.aeq_waiting = true,

@@ -89,7 +89,7 @@ impl Model {
             self.accept(&envelope);
         }
         if multicast || !local {
-            self.transmit(frame);
+            self.out.frames.push(frame);
         }
     }
 
