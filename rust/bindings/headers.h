@@ -9,6 +9,7 @@
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
 #include <linux/notifier.h>
+#include <linux/pci.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/neighbour.h>
@@ -22,3 +23,5 @@
 #include <rdma/iw_cm.h>
 #include <rdma/uverbs_ioctl.h>
 #include <uapi/rdma/irdma-abi.h>
+
+#include "../helpers/helpers.h"

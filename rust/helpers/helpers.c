@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Inline functions and macros of C headers, as symbols for Rust. One function each,
- * without logic of its own. They are exported because generic Rust code of this
- * module is compiled into the modules that use it.
+ * next to no logic of its own, in alphabetical order. They are exported because
+ * generic Rust code of this module is compiled into the modules that use it.
  */
 
+#include <linux/completion.h>
+#include <linux/dma-mapping.h>
 #include <linux/export.h>
+#include <linux/inetdevice.h>
+#include <linux/mm.h>
 #include <linux/netdevice.h>
+#include <linux/pci.h>
+#include <net/addrconf.h>
+#include <net/neighbour.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iter.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "helpers.h"
+
+dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter)
+{
+	return rdma_block_iter_dma_address(iter);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_block_iter_dma_address);
 
 void rdma_rs_dev_hold(struct net_device *dev)
 {
@@ -23,3 +40,131 @@ void rdma_rs_dev_put(struct net_device *dev)
 	dev_put(dev);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_dev_put);
+
+void rdma_rs_dma_set_max_seg_size(struct device *dev, unsigned int size)
+{
+	dma_set_max_seg_size(dev, size);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_set_max_seg_size);
+
+struct inet6_dev *rdma_rs_in6_dev_get(struct net_device *dev)
+{
+	return __in6_dev_get(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_in6_dev_get);
+
+struct in_ifaddr *rdma_rs_in_dev_first(struct net_device *dev)
+{
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+
+	return in_dev ? rcu_dereference(in_dev->ifa_list) : NULL;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_in_dev_first);
+
+struct net *rdma_rs_init_net(void)
+{
+	return &init_net;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_init_net);
+
+int rdma_rs_is_udata_in_empty(struct ib_udata *udata)
+{
+	return ib_is_udata_in_empty(udata);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_is_udata_in_empty);
+
+/*
+ * Copies the key, and the MAC address if it is valid. Returns the length of the key,
+ * with RDMA_RS_NEIGH_VALID for a valid address, or 0 for a key of more than 16 octets
+ * or a link that is not Ethernet.
+ */
+unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac)
+{
+	unsigned int len = neigh->tbl->key_len;
+	char ha[MAX_ADDR_LEN];
+
+	if (len > sizeof(struct in6_addr) || neigh->dev->addr_len != ETH_ALEN)
+		return 0;
+
+	memcpy(key, neigh->primary_key, len);
+	if (!(READ_ONCE(neigh->nud_state) & NUD_VALID))
+		return len;
+
+	neigh_ha_snapshot(ha, neigh, neigh->dev);
+	memcpy(mac, ha, ETH_ALEN);
+	return len | RDMA_RS_NEIGH_VALID;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_neigh_read);
+
+bool rdma_rs_netdev_link_up(struct net_device *dev)
+{
+	return netif_running(dev) && netif_carrier_ok(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_netdev_link_up);
+
+void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac)
+{
+	ether_addr_copy(mac, dev->dev_addr);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_netdev_mac);
+
+u64 rdma_rs_pci_bar_len(struct pci_dev *pdev)
+{
+	return pci_resource_len(pdev, 0);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_pci_bar_len);
+
+u64 rdma_rs_pci_bar_start(struct pci_dev *pdev)
+{
+	return pci_resource_start(pdev, 0);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_pci_bar_start);
+
+void rdma_rs_reinit_completion(struct completion *completion)
+{
+	reinit_completion(completion);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_reinit_completion);
+
+int rdma_rs_respond_empty_udata(struct ib_udata *udata)
+{
+	return ib_respond_empty_udata(udata);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_respond_empty_udata);
+
+struct ib_ucontext *rdma_rs_udata_to_ucontext(struct ib_udata *udata)
+{
+	return rdma_udata_to_uverbs_attr_bundle(udata)->context;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_udata_to_ucontext);
+
+void rdma_rs_umem_block_iter_start(struct ib_block_iter *iter, struct ib_umem *umem,
+				   unsigned long page_size)
+{
+	__rdma_umem_block_iter_start(iter, umem, page_size);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_umem_block_iter_start);
+
+size_t rdma_rs_umem_num_dma_blocks(struct ib_umem *umem, unsigned long page_size)
+{
+	return ib_umem_num_dma_blocks(umem, page_size);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_umem_num_dma_blocks);
+
+struct net_device *rdma_rs_vlan_dev_real_dev(struct net_device *dev)
+{
+	return rdma_vlan_dev_real_dev(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_vlan_dev_real_dev);
+
+u16 rdma_rs_vlan_dev_vlan_id(struct net_device *dev)
+{
+	return rdma_vlan_dev_vlan_id(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_vlan_dev_vlan_id);
+
+pgprot_t rdma_rs_vma_prot_noncached(struct vm_area_struct *vma)
+{
+	return pgprot_noncached(vma->vm_page_prot);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_vma_prot_noncached);

@@ -2,9 +2,46 @@
 #ifndef _RDMA_RS_HELPERS_H
 #define _RDMA_RS_HELPERS_H
 
-struct net_device;
+#include <linux/mm_types.h>
+#include <linux/types.h>
 
+struct completion;
+struct device;
+struct ib_block_iter;
+struct ib_ucontext;
+struct ib_udata;
+struct ib_umem;
+struct in_ifaddr;
+struct inet6_dev;
+struct neighbour;
+struct net;
+struct net_device;
+struct pci_dev;
+
+/* Result bit of rdma_rs_neigh_read(): the address in @mac is valid. */
+#define RDMA_RS_NEIGH_VALID 0x100
+
+dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter);
 void rdma_rs_dev_hold(struct net_device *dev);
 void rdma_rs_dev_put(struct net_device *dev);
+void rdma_rs_dma_set_max_seg_size(struct device *dev, unsigned int size);
+struct inet6_dev *rdma_rs_in6_dev_get(struct net_device *dev);
+struct in_ifaddr *rdma_rs_in_dev_first(struct net_device *dev);
+struct net *rdma_rs_init_net(void);
+int rdma_rs_is_udata_in_empty(struct ib_udata *udata);
+unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac);
+bool rdma_rs_netdev_link_up(struct net_device *dev);
+void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac);
+u64 rdma_rs_pci_bar_len(struct pci_dev *pdev);
+u64 rdma_rs_pci_bar_start(struct pci_dev *pdev);
+void rdma_rs_reinit_completion(struct completion *completion);
+int rdma_rs_respond_empty_udata(struct ib_udata *udata);
+struct ib_ucontext *rdma_rs_udata_to_ucontext(struct ib_udata *udata);
+void rdma_rs_umem_block_iter_start(struct ib_block_iter *iter, struct ib_umem *umem,
+				   unsigned long page_size);
+size_t rdma_rs_umem_num_dma_blocks(struct ib_umem *umem, unsigned long page_size);
+struct net_device *rdma_rs_vlan_dev_real_dev(struct net_device *dev);
+u16 rdma_rs_vlan_dev_vlan_id(struct net_device *dev);
+pgprot_t rdma_rs_vma_prot_noncached(struct vm_area_struct *vma);
 
 #endif /* _RDMA_RS_HELPERS_H */
