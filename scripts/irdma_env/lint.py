@@ -127,7 +127,8 @@ class Lint:
             ["perl", f"{tree.inside}/scripts/checkpatch.pl", "--no-tree", "--terse",
              "--quiet", "--show-types", "--strict", "--max-line-length=100",
              "--ignore", ",".join(CHECKPATCH_IGNORE), "--file", *files],
-            binds=[f"{tree.path()}:{tree.inside}"])
+            # It keeps a cache file where it runs.
+            binds=[f"{tree.path()}:{tree.inside}"], cwd="/tmp")
 
     def shellcheck(self) -> bool:
         """Shell scripts have none of the usual mistakes."""
