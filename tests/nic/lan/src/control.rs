@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The LAN half's part of the control channel.
+
+use crate::switch::{Rule, Switch};
+use crate::Lan;
+use nic_bus::LanFunction;
+use serde_json::{json, Value};
+
+/// Causes of `PFINT_OICR` that may be injected, by name.
+const CAUSES: [(&str, u32); 5] = [
+    ("ecc", 1 << 16),
+    ("pci", 1 << 21),
+    ("hmc", 1 << 26),
+    ("pe_push", 1 << 27),
+    ("pe_critical", 1 << 28),
+];
+
+/// Answers `state` (counts of live objects), `lan` (the objects themselves) and `inject` with
+/// `cause`, a name of an "other interrupt cause".
+pub fn execute(lan: &Lan, command: &str, args: &Value) -> Option<Result<Value, String>> {
+    match command {
+        "state" => Some(Ok(state(lan))),
+        "lan" => Some(Ok(detail(lan))),
+        "inject" => args.get("cause").map(|cause| inject(lan, cause)),
+        _ => None,
+    }
+}
+
+/// Counts of live objects.
+fn state(lan: &Lan) -> Value {
+    let firmware = lan.firmware.lock();
+    let txqs = lan.tx.lock().len();
+    let switch = lan.switch.read();
+    json!({
+        "vsis": switch.vsis().len(),
+        "rules": switch.rules().len(),
+        "txqs": txqs,
+        "rxqs": lan.rx.lock().len(),
+        "resources": firmware.resources.count(),
+        "scheduler": firmware.scheduler.len(),
+        "qsets": firmware.queue_sets.len(),
+        "package": firmware.package.is_some(),
+        "link": lan.link_up(),
+        "promiscuous": promiscuous(&switch),
+    })
+}
+
+/// Whether some VSI takes unicast frames for others.
+fn promiscuous(switch: &Switch) -> bool {
+    use crate::switch::{Class, Recipe};
+    switch.rules().values().any(|rule| match rule.recipe {
+        Recipe::Default => true,
+        Recipe::Promiscuous | Recipe::PromiscuousVlan => rule.class() == Class::Unicast,
+        _ => false,
+    })
+}
+
+/// The objects.
+fn detail(lan: &Lan) -> Value {
+    let firmware = lan.firmware.lock();
+    let commands: serde_json::Map<String, Value> = firmware
+        .counts()
+        .iter()
+        .map(|(opcode, count)| (format!("{opcode:#06x}"), json!(count)))
+        .collect();
+    let switch = lan.switch.read();
+    let rules: Vec<Value> = switch.rules().iter().map(rule).collect();
+    let vsis: Vec<Value> = switch
+        .vsis()
+        .iter()
+        .map(|(number, vsi)| {
+            json!({
+                "vsi": number,
+                "pe_filter": vsi.pe_filter(),
+                "vlan_pruning": vsi.prunes_vlans(),
+                "first_queue": vsi.queue(0),
+            })
+        })
+        .collect();
+    json!({ "commands": commands, "rules": rules, "vsis": vsis })
+}
+
+fn rule((index, rule): (&u16, &Rule)) -> Value {
+    json!({
+        "index": index,
+        "recipe": format!("{:?}", rule.recipe),
+        "direction": format!("{:?}", rule.direction),
+        "action": format!("{:?}", rule.action),
+        "mac": rule.mac(),
+        "vlan": rule.vlan(),
+    })
+}
+
+fn inject(lan: &Lan, cause: &Value) -> Result<Value, String> {
+    let name = cause.as_str().unwrap_or_default();
+    let (_, bit) = CAUSES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .ok_or_else(|| {
+            let known = CAUSES.map(|(known, _)| known).join(", ");
+            format!("inject: cause {cause}: not one of {known}")
+        })?;
+    lan.other_cause(*bit);
+    Ok(Value::Null)
+}
