@@ -22,6 +22,9 @@ CHECKPATCH_IGNORE = {
     "PREFER_KERNEL_TYPES": "user programs use the C library's types",
     "NEW_TYPEDEFS": "user programs",
     "CONST_STRUCT": "needs the kernel's list",
+    "USE_NEGATIVE_ERRNO": "user programs: an errno is positive",
+    "ARRAY_SIZE": "user programs have no such macro",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO": "user programs have no such macros",
 }
 
 

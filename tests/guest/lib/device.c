@@ -148,3 +148,10 @@ void gid_multicast_mac(const union ibv_gid *gid, unsigned char mac[6])
 		memcpy(&mac[2], &gid->raw[12], 4);
 	}
 }
+
+const char *mac_text(const unsigned char mac[6], char text[MAC_TEXT])
+{
+	snprintf(text, MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0],
+		 mac[1], mac[2], mac[3], mac[4], mac[5]);
+	return text;
+}

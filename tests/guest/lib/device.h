@@ -52,4 +52,8 @@ const char *gid_text(const union ibv_gid *gid);
 /* The Ethernet address the standards give a multicast GID (RFC 1112, 2464). */
 void gid_multicast_mac(const union ibv_gid *gid, unsigned char mac[6]);
 
+/* An Ethernet address as text, in @text, which is given back. */
+#define MAC_TEXT 18
+const char *mac_text(const unsigned char mac[6], char text[MAC_TEXT]);
+
 #endif

@@ -99,8 +99,8 @@ int nic_group(const union ibv_gid *gid, struct nic_group *group)
 			continue;
 		group->present = true;
 		add_members(group, entry);
-		if (!read_mac(group->mac, json_string_value(
-				      json_object_get(entry, "mac"))))
+		text = json_string_value(json_object_get(entry, "mac"));
+		if (!read_mac(group->mac, text))
 			err = EPROTO;
 	}
 	json_decref(groups);

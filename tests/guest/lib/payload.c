@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ struct prefix {
 	uint32_t length;
 };
 
-_Static_assert(sizeof(struct prefix) == TOKEN_BYTES, "prefix holds the token");
+static_assert(sizeof(struct prefix) == TOKEN_BYTES, "prefix holds the token");
 
 unsigned char payload_byte(uint32_t token, uint32_t position)
 {

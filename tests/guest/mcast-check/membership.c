@@ -195,7 +195,7 @@ enum verdict case_full_group(void *context, int arg)
 	unsigned int i;
 
 	if (limit > 15)
-		return ktap_skip("%s takes %u members in a group: too many to fill one",
+		return ktap_skip("%s takes %u members: too many to fill a group",
 				 bench->device->name, limit);
 	shot.to = bench_group(bench, CASE_FAMILY(arg));
 	verdict = bench_party(bench, 0, CASE_FAMILY(arg), &shot.sender);
@@ -370,7 +370,7 @@ enum verdict case_all_destroyed(void *context, int arg)
 
 	(void)arg;
 	if (bench->stuck)
-		return ktap_fail("%u queue pairs could not be destroyed once their attachments were taken back",
+		return ktap_fail("%u queue pairs could not be destroyed though detached",
 				 bench->stuck);
 	return PASS;
 }

@@ -20,9 +20,10 @@ static enum verdict no_card(struct bench *bench)
 }
 
 /* The device lists @group with exactly the queue pairs of @members. */
-static enum verdict device_has(const union ibv_gid *group, struct party **members,
-			  unsigned int count)
+static enum verdict device_has(const union ibv_gid *group,
+			       struct party **members, unsigned int count)
 {
+	char text[2][MAC_TEXT];
 	unsigned char mac[6];
 	struct nic_group seen;
 	unsigned int i, j;
@@ -44,11 +45,9 @@ static enum verdict device_has(const union ibv_gid *group, struct party **member
 	}
 	gid_multicast_mac(group, mac);
 	if (count && memcmp(mac, seen.mac, sizeof(mac)))
-		return ktap_fail("device has %s at %02x:%02x:%02x:%02x:%02x:%02x, the standard says %02x:%02x:%02x:%02x:%02x:%02x",
-				 gid_text(group), seen.mac[0], seen.mac[1],
-				 seen.mac[2], seen.mac[3], seen.mac[4],
-				 seen.mac[5], mac[0], mac[1], mac[2], mac[3],
-				 mac[4], mac[5]);
+		return ktap_fail("device has %s at %s, the standard says %s",
+				 gid_text(group), mac_text(seen.mac, text[0]),
+				 mac_text(mac, text[1]));
 	return PASS;
 }
 
@@ -104,8 +103,8 @@ int hold_group(const struct device *device, const char *text)
 static int start_holder(const struct device *device, const char *group,
 			pid_t *child)
 {
-	char *argv[] = { "mcast-check", "--device", (char *)device->name,
-			 "--hold", (char *)group, NULL };
+	char *const argv[] = { "mcast-check", "--device", (char *)device->name,
+			       "--hold", (char *)group, NULL };
 	posix_spawn_file_actions_t actions;
 	struct pollfd wait = { .events = POLLIN };
 	int ends[2], err;

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs suites in guests: as many as possible in one boot, since boots are dear."""
+
+import re
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .guest import MARK
+from .ktap import FAIL, Document, Outcome
+from .suite import Suite
+
+TREE = Path(__file__).resolve().parents[3]
+IN_GUEST = "/opt/irdma_rs/tests/suites/run"
+#: Seconds for booting and powering off.
+BOOT_TIME = 150
+
+_PREFIX = re.compile(r"^\[(\d+)\] (.*)$")
+
+
+@dataclass
+class Boot:
+    """Guests with one driver setting, and the suites that run in them."""
+
+    driver: str
+    guests: int
+    suites: dict = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return (f"{self.guests} guest{'s' if self.guests > 1 else ''} on {self.driver}: "
+                + ", ".join(self.suites))
+
+
+def plan(suites: dict, drivers=None) -> list:
+    """The boots that these suites (name -> Suite) need; only `drivers`, if given."""
+    boots = []
+    for name, suite in suites.items():
+        for driver in suite.drivers:
+            if drivers and driver.split(",")[0] not in drivers:
+                continue
+            boot = None
+            if not suite.alone:
+                boot = next((b for b in boots if (b.driver, b.guests) == (
+                    driver, suite.guests) and not any(
+                        s.alone or s.module_params != suite.module_params
+                        for s in b.suites.values())), None)
+            if boot is None:
+                boot = Boot(driver, suite.guests)
+                boots.append(boot)
+            boot.suites[name] = suite
+    return boots
+
+
+class Reader:
+    """Makes results of the lines that guests print."""
+
+    def __init__(self, boot: Boot, report):
+        self._boot = boot
+        self._report = report
+        self._open = {}
+        self._label = {}
+        self._suite = {}
+        self.finished = set()
+
+    def feed(self, line: str) -> None:
+        """One line of the lab's output."""
+        match = _PREFIX.match(line)
+        if not match:
+            return
+        node, text = int(match.group(1)), match.group(2)
+        if text.startswith(MARK + " "):
+            self._mark(node, text.split()[1:])
+        elif node in self._suite:
+            outcome = self._documents(node)[-1].feed(text)
+            if outcome:
+                self._add(node, outcome)
+
+    def _documents(self, node: int) -> list:
+        return self._open[node]
+
+    def _where(self, node: int) -> str:
+        where = f"{self._suite[node]} [{self._boot.driver}]"
+        if self._boot.guests > 1 and node:
+            where += f" guest {node}"
+        return where
+
+    def _add(self, node: int, outcome: Outcome) -> None:
+        if self._label.get(node):
+            outcome.name = f"{self._label[node]}: {outcome.name}"
+        suite = self._boot.suites[self._suite[node]]
+        self._report.add(self._where(node), outcome,
+                         suite.defect(self._boot.driver, outcome.name))
+
+    def _mark(self, node: int, words) -> None:
+        verb, rest = words[0], words[1:]
+        if verb == "begin":
+            self._suite[node] = rest[0]
+            self._open[node] = [Document()]
+            self._label[node] = ""
+            if node == 0:
+                self._report.say(f"  {rest[0]} [{self._boot.driver}]")
+        elif verb == "document":
+            self._label[node] = " ".join(rest)
+            self._open[node].append(Document())
+        elif verb == "document-end":
+            document = self._open[node].pop()
+            fault = document.end()
+            failed = any(o.status == FAIL for o in document.outcomes)
+            if not fault and rest[0] != "0" and not failed:
+                fault = f"no test failed, yet the exit status is {rest[0]}"
+            if fault:
+                self._add(node, Outcome("the program as a whole", FAIL, fault))
+            self._label[node] = ""
+        elif verb == "end":
+            fault = self._open[node].pop().end()
+            if fault:
+                self._add(node, Outcome("the suite as a whole", FAIL, fault))
+            self.finished.add((rest[0], node))
+            del self._suite[node]
+
+
+def run(boot: Boot, folder: Path, report) -> None:
+    """Boot guests, run their suites, report every result. `folder` keeps it all."""
+    share, pcap = folder / "share", folder / "share/pcap"
+    pcap.mkdir(parents=True)
+    allowed = [w for s in boot.suites.values() for w in s.allow_warn]
+    parameters = next(iter(boot.suites.values())).module_params
+    timeout = BOOT_TIME + sum(s.timeout for s in boot.suites.values())
+    command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
+               "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
+               "--timeout", str(timeout), "--module-params", parameters]
+    for pattern in allowed:
+        command += ["--allow-warn", pattern]
+    command += ["--", IN_GUEST, "--in-guest", *boot.suites]
+    report.say(f"{boot.title}")
+    reader, start = Reader(boot, report), time.monotonic()
+    log = folder / "output.log"
+    with open(log, "w", encoding="utf-8", errors="replace") as kept:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", stdin=subprocess.DEVNULL)
+        complaints = []
+        try:
+            for line in process.stdout:
+                kept.write(line)
+                kept.flush()
+                reader.feed(line.rstrip("\n"))
+                if line.startswith(("lab:", "scripts/lab:", "[env]")):
+                    complaints.append(line.strip())
+            status = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    name = "+".join(boot.suites)
+    for suite in boot.suites:
+        for node in range(boot.guests):
+            if (suite, node) not in reader.finished:
+                report.add(f"{suite} [{boot.driver}] guest {node}", Outcome(
+                    "runs to its end", FAIL, f"it did not; output: {log}"))
+    said = " | ".join(c for c in complaints if "[env]" not in c) or f"status {status}"
+    report.add(f"{name} [{boot.driver}]", Outcome(
+        "guests end in time and in order, kernel logs clean",
+        FAIL if status else "pass", f"{said}; output: {log}" if status else ""))
+    report.say(f"  {boot.driver} done in {time.monotonic() - start:.0f} s")
+
+
+def judge(suites: dict, boots: list, folders: dict, report) -> None:
+    """Let suites compare what their runs left. `folders`: boot index -> folder."""
+    from . import suite as suite_module
+    for name, suite in suites.items():
+        judge_of = getattr(suite_module.module(name), "judge", None)
+        if not judge_of:
+            continue
+        shares = {boot.driver: folders[i] / "share" for i, boot in enumerate(boots)
+                  if name in boot.suites}
+        for driver, outcome in judge_of(shares):
+            report.add(f"{name} [{driver}]", outcome, suite.defect(driver, outcome.name))
+
+
+__all__ = ["Boot", "Reader", "Suite", "judge", "plan", "run"]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Command line of tests/suites/run."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import boots, host, suite
+from .report import Report
+
+TREE = Path(__file__).resolve().parents[3]
+EPILOG = """
+examples:
+  tests/suites/run                       everything (`make test`)
+  tests/suites/run multicast devinfo     these suites only, no unit tests, no lint
+  tests/suites/run --driver irdma -v multicast   one driver, every result shown
+  tests/suites/run --host                unit tests and lint only
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="tests/suites/run", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run the project's tests: unit tests and lint on this machine, then "
+                    "suites in guests, on irdma_rs and on stock irdma.")
+    top.add_argument("suite", nargs="*", help="suites to run (default: everything)")
+    top.add_argument("--driver", action="append", metavar="NAME",
+                     help="only suites' runs on this driver (may be repeated)")
+    top.add_argument("--host", action="store_true", help="unit tests and lint only")
+    top.add_argument("--guests", action="store_true", help="suites in guests only")
+    top.add_argument("--list", action="store_true", help="show the suites there are")
+    top.add_argument("-v", "--verbose", action="store_true", help="show every result")
+    top.add_argument("--in-guest", action="store_true", help=argparse.SUPPRESS)
+    return top
+
+
+def _log_folder() -> Path:
+    sys.path.insert(0, os.fspath(TREE / "scripts"))
+    from irdma_env.paths import cache_dir
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    folder = cache_dir() / "test-logs" / f"{stamp}-{os.getpid()}"
+    folder.mkdir(parents=True)
+    old = sorted(folder.parent.iterdir())[:-10]
+    for one in old:
+        # Captures and logs add up; the last ten runs are kept.
+        subprocess.run(["rm", "-rf", "--", os.fspath(one)], check=False)
+    return folder
+
+
+def show(suites: dict) -> None:
+    for name, one in suites.items():
+        print(f"{name:16} {one.about}\n{'':16} {one.guests} guests; "
+              + "; ".join(one.drivers))
+
+
+def main(argv) -> int:
+    top = parser()
+    options = top.parse_args(argv)
+    if options.in_guest:
+        from . import guest
+        return guest.main(options.suite)
+    unknown = set(options.suite) - set(suite.names())
+    if unknown:
+        top.error(f"no such suite: {', '.join(sorted(unknown))}; there are: "
+                  + ", ".join(suite.names()))
+    suites = {name: suite.module(name).SUITE for name in options.suite or suite.names()}
+    if options.list:
+        show(suites)
+        return 0
+    report = Report(options.verbose, lambda text: print(text, flush=True))
+    folder = _log_folder()
+    report.say(f"logs: {folder}")
+    try:
+        if options.host or not (options.suite or options.driver or options.guests):
+            host.run(report, folder)
+        if not options.host:
+            planned, folders = boots.plan(suites, options.driver), {}
+            for number, boot in enumerate(planned):
+                folders[number] = folder / f"boot{number}"
+                boots.run(boot, folders[number], report)
+            boots.judge(suites, planned, folders, report)
+    except KeyboardInterrupt:
+        report.say("interrupted")
+        report.close()
+        return 130
+    return report.close()

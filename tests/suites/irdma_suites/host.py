@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Checks that need no guest: unit tests and lint."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .ktap import FAIL, PASS, SKIP, Outcome
+
+TREE = Path(__file__).resolve().parents[3]
+sys.path.insert(0, os.fspath(TREE / "scripts"))
+
+
+def _stream(report, folder: Path, name: str, command, line_outcome, **options) -> None:
+    """Run a command; each line that `line_outcome` understands is a result."""
+    log, start, results = folder / f"{name}.log", time.monotonic(), 0
+    report.say(name)
+    failed = False
+    with open(log, "w", encoding="utf-8", errors="replace") as kept:
+        process = subprocess.Popen(
+            [os.fspath(c) for c in command], stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, errors="replace", **options)
+        try:
+            for line in process.stdout:
+                kept.write(line)
+                outcome = line_outcome(line.rstrip("\n"))
+                if outcome:
+                    results += 1
+                    failed |= outcome.status == FAIL
+                    if outcome.status == FAIL:
+                        outcome.reason = f"{outcome.reason or 'failed'}; output: {log}"
+                    report.add(name, outcome)
+            status = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    if status and not failed:
+        report.add(name, Outcome("ends well", FAIL, f"status {status}; output: {log}"))
+    elif not results:
+        report.add(name, Outcome("has results", FAIL, f"there are none; output: {log}"))
+    report.say(f"  {results} results in {time.monotonic() - start:.0f} s")
+
+
+def cargo_line(line: str):
+    """A result in the output of `cargo test`."""
+    match = re.match(r"^test (.+?) \.\.\. (ok|FAILED|ignored)(?:, (.*))?$", line)
+    if not match:
+        return None
+    name, word, why = match.groups()
+    if word == "ignored":
+        return Outcome(name, SKIP, why or "marked as run by hand")
+    return Outcome(name, PASS if word == "ok" else FAIL)
+
+
+def unittest_line(line: str):
+    """A result in the output of `python3 -m unittest -v`."""
+    match = re.match(r"^(.*?) \.\.\. (ok|FAIL|ERROR|skipped (.*))$", line)
+    if not match:
+        return None
+    name, word, why = match.groups()
+    if word.startswith("skipped"):
+        return Outcome(name, SKIP, why.strip("'"))
+    return Outcome(name, PASS if word == "ok" else FAIL)
+
+
+def lint_line(line: str):
+    """A result in the output of scripts/lint."""
+    match = re.match(r"^lint: (\w+)\s+(ok|FAILED)\b", line)
+    return match and Outcome(match.group(1), PASS if match.group(2) == "ok" else FAIL)
+
+
+def _cargo(report, folder: Path) -> None:
+    from irdma_env.builds import cargo_settings, host_cargo
+    from irdma_env.catalog import Catalog
+    from irdma_env.paths import cache_dir
+
+    cargo, nic = host_cargo(), TREE / "tests/nic"
+    target = cache_dir() / "cargo" / ("host" if cargo else "root")
+    target.mkdir(parents=True, exist_ok=True)
+    words = ["test", "--workspace", "--locked", "--manifest-path", nic / "Cargo.toml",
+             "--target-dir", target]
+    if cargo:
+        _stream(report, folder, "virtual E810, unit tests", [cargo[0], *words], cargo_line,
+                cwd=nic)
+        return
+    home = cache_dir() / "cargo/home"
+    home.mkdir(parents=True, exist_ok=True)
+    root = Catalog(cache_dir())["root"]
+    _stream(report, folder, "virtual E810, unit tests", root.enter(
+        ["cargo", *words], binds=[TREE, target, home], cwd=nic,
+        env={"CARGO_HOME": home, **cargo_settings()}), cargo_line)
+
+
+def run(report, folder: Path) -> None:
+    """All of them."""
+    clean = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    _stream(report, folder, "scripts and lab, unit tests",
+            [TREE / "tests/lab/run-tests", "-v"], unittest_line)
+    _stream(report, folder, "suites, unit tests",
+            [sys.executable, "-m", "unittest", "-v"], unittest_line,
+            cwd=TREE / "tests/suites", env=clean)
+    _cargo(report, folder)
+    _stream(report, folder, "lint", [TREE / "scripts/lint"], lint_line)

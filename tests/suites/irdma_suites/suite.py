@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The description of a suite, and where suites are found."""
+
+import importlib.util
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a suite shows and what it needs."""
+
+    #: One line for people.
+    about: str
+    #: How many guests.
+    guests: int = 2
+    #: Drivers to run on, each as `scripts/lab --driver` takes it.
+    drivers: tuple = ("irdma_rs", "irdma")
+    #: Whether it needs guests of its own, since it leaves them in no state for others.
+    alone: bool = False
+    #: Seconds that its part of a run may take.
+    timeout: int = 240
+    #: Defects of stock irdma that make tests fail: pattern of test names -> reason.
+    stock_defects: dict = field(default_factory=dict)
+    #: Kernel log lines that belong to what is tested.
+    allow_warn: tuple = ()
+    #: Module parameters for the driver.
+    module_params: str = ""
+
+    def defect(self, driver: str, name: str):
+        """Why this test is known to fail on this driver, or None."""
+        if driver.split(",")[0] != "irdma":
+            return None
+        for pattern, reason in self.stock_defects.items():
+            if re.search(pattern, name):
+                return reason
+        return None
+
+
+def names() -> list:
+    """All suites there are."""
+    return sorted(p.stem for p in HERE.glob("*.py"))
+
+
+def module(name: str):
+    """The module of a suite."""
+    spec = importlib.util.spec_from_file_location(f"suite_{name}", HERE / f"{name}.py")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found

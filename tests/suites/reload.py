@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Loading, unloading, resets and link changes: nothing may stay behind."""
+
+import subprocess
+from pathlib import Path
+
+from irdma_suites.ktap import FAIL, PASS, SKIP, Outcome
+from irdma_suites.suite import Suite
+
+SUITE = Suite(
+    about="load and unload, rmmod ice, resets and link flaps; memory taken by a load",
+    guests=1,
+    alone=True,
+    timeout=360)
+
+#: Loads and unloads with traffic in between.
+ROUNDS = {"irdma_rs": 20, "irdma": 2}
+#: kB that may be missing after all rounds: caches of the kernel that only grow.
+SLACK_KB = 24 * 1024
+
+
+def guest(g) -> None:
+    """Everything in one guest: traffic is among its own queue pairs."""
+    _memory(g)
+    _rounds(g)
+    _link(g)
+    _reset(g)
+    _ice(g)
+
+
+def load(g) -> bool:
+    """Load the driver; true once the device can be used."""
+    if g.run("lab-driver", "load", timeout=90).returncode:
+        return False
+    return g.wait(g.device_ready, 60)
+
+
+def unload(g) -> bool:
+    return g.run("lab-driver", "unload", timeout=90).returncode == 0
+
+
+def traffic(g) -> str:
+    """Multicast among three members: empty if all is well, else what is not."""
+    done = g.run("mcast-check", "--only", "3 members here", timeout=60)
+    return "" if done.returncode == 0 else done.stdout[-600:]
+
+
+def left(g) -> dict:
+    """Objects of the RDMA half that should not be there without a driver."""
+    state = g.nic("state")["rdma"]
+    return {k: v for k, v in state.items() if k not in ("filter",) and v}
+
+
+def available_kb() -> int:
+    """MemAvailable with all that can be given back given back."""
+    subprocess.run(["sync"], check=False)
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1])
+    raise RuntimeError("no MemAvailable in /proc/meminfo")
+
+
+def _memory(g) -> None:
+    """What one load takes, written down for the comparison on the host."""
+    if not g.check("unload for the measurement", unload(g)):
+        return
+    before = available_kb()
+    if not g.check("load for the measurement", load(g), "no usable device after 60 s"):
+        return
+    taken = before - available_kb()
+    g.note(f"one load of {g.driver} takes {taken} kB of MemAvailable")
+    (g.share / "taken-kb").write_text(f"{taken}\n")
+
+
+def _rounds(g) -> None:
+    """Load, traffic, unload, again and again."""
+    rounds = ROUNDS[g.driver]
+    before = None
+    for number in range(1, rounds + 1):
+        fault = traffic(g)
+        if not fault and not unload(g):
+            fault = "unload failed"
+        if not fault and left(g):
+            fault = f"device still holds {left(g)}"
+        if not fault:
+            # The first rounds fill caches: what counts is that it goes no further.
+            if number == 2:
+                before = available_kb()
+            elif number == rounds and before is not None:
+                lost = before - available_kb()
+                g.note(f"MemAvailable went down {lost} kB from round 2 to {rounds}")
+                if lost > SLACK_KB:
+                    fault = f"{lost} kB of memory did not come back"
+        if not fault and not load(g):
+            fault = "load: no usable device after 60 s"
+        if not g.check(f"round {number} of {rounds}: traffic, unload, device empty, load",
+                       not fault, fault):
+            load(g)
+
+
+def _port_is(g, word: str) -> bool:
+    try:
+        state = Path(f"/sys/class/infiniband/{g.device}/ports/1/state").read_text()
+    except OSError:
+        return False
+    return word in state
+
+
+def _link(g) -> None:
+    """The cable out and in."""
+    for number in range(1, 4):
+        g.nic("link", up=False)
+        fault = "" if g.wait(lambda: _port_is(g, "DOWN"), 20) else "port did not go down"
+        g.nic("link", up=True)
+        if not g.wait(g.device_ready, 30):
+            fault = fault or "port did not become active again"
+        g.check(f"link flap {number}", not fault, fault)
+    g.check("traffic after the link flaps", not (fault := traffic(g)), fault)
+
+
+def _usable(g) -> bool:
+    """Device up, and the addresses that a reset may have taken, given back."""
+    g.run("ip", "link", "set", g.netdev, "up")
+    g.run("ip", "addr", "add", f"{g.ip}/24", "dev", g.netdev)
+    g.run("ip", "addr", "add", f"{g.ip6}/64", "dev", g.netdev, "nodad")
+    return g.wait(g.device_ready, 60)
+
+
+def _reset(g) -> None:
+    """A PF reset below the driver."""
+    for kind in ("pfr", "corer"):
+        before = g.nic("state").get("lan", {})
+        g.nic("reset", kind=kind)
+        g.note(f"state before {kind}: {before}")
+        g.check(f"device is back after {kind}", _usable(g), "not within 60 s")
+        g.check(f"traffic after {kind}", not (fault := traffic(g)), fault)
+    g.check("unload after the resets", unload(g))
+    g.equal("device is empty after the resets", left(g), {})
+    g.check("load after the resets", load(g), "no usable device after 60 s")
+
+
+def _netdev(g) -> str:
+    """Our interface by its address: ice may give it another name."""
+    for folder in Path("/sys/class/net").glob("*"):
+        try:
+            if (folder / "address").read_text().strip().startswith("02:e8:10:"):
+                return folder.name
+        except OSError:
+            continue
+    return ""
+
+
+def _ice(g) -> None:
+    """ice goes, with our driver loaded, and comes back."""
+    g.check("rmmod ice with the driver loaded", *_said(g.run("modprobe", "-r", "ice")
+                                                      if g.driver == "irdma" and unload(g)
+                                                      else g.run("rmmod", "ice")))
+    g.equal("device is empty without ice", left(g), {})
+    if not g.check("modprobe ice", *_said(g.run("modprobe", "ice"))):
+        return
+    g.wait(lambda: bool(_netdev(g)), 60)
+    g.netdev = _netdev(g)
+    load(g)
+    g.check("device is back", _usable(g), "not within 60 s")
+    g.check("traffic after ice came back", not (fault := traffic(g)), fault)
+    g.check("unload at the end", unload(g))
+    g.equal("device is empty at the end", left(g), {})
+
+
+def _said(done) -> tuple:
+    return done.returncode == 0, done.stdout.strip()
+
+
+def judge(shares: dict):
+    """Memory of one load, ours beside stock's."""
+    taken = {}
+    for driver, share in shares.items():
+        try:
+            taken[driver] = int((Path(share) / "taken-kb").read_text())
+        except (OSError, ValueError):
+            yield driver, Outcome("memory taken by a load is known", FAIL,
+                                  "the guest did not write it down")
+    if set(taken) != {"irdma_rs", "irdma"}:
+        yield "irdma_rs", Outcome("a load takes no more memory than stock's", SKIP,
+                                  "only one of the two drivers was measured")
+        return
+    yield "irdma_rs", Outcome(
+        f"a load takes no more memory than stock's: {taken['irdma_rs']} kB beside "
+        f"{taken['irdma']} kB",
+        PASS if taken["irdma_rs"] <= taken["irdma"] else FAIL, "it takes more")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites share boots where they can; results come out under the right name."""
+
+import unittest
+
+from irdma_suites.boots import Boot, Reader, plan
+from irdma_suites.report import Report
+from irdma_suites.suite import Suite
+
+
+def report():
+    return Report(False, lambda text: None)
+
+
+class Planning(unittest.TestCase):
+    def test_equal_needs_share(self):
+        boots = plan({"a": Suite("a"), "b": Suite("b")})
+        self.assertEqual([(b.driver, list(b.suites)) for b in boots],
+                         [("irdma_rs", ["a", "b"]), ("irdma", ["a", "b"])])
+
+    def test_alone(self):
+        boots = plan({"a": Suite("a", drivers=("irdma",), alone=True),
+                      "b": Suite("b", drivers=("irdma",))})
+        self.assertEqual([list(b.suites) for b in boots], [["a"], ["b"]])
+
+    def test_guests_differ(self):
+        boots = plan({"a": Suite("a", drivers=("irdma",)),
+                      "b": Suite("b", drivers=("irdma",), guests=1)})
+        self.assertEqual(len(boots), 2)
+
+    def test_only_one_driver(self):
+        boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
+        self.assertEqual([b.driver for b in boots], ["irdma,rxe"])
+
+
+class Reading(unittest.TestCase):
+    LINES = ("@suite begin a", "ok 1 - own", "@suite document there and back",
+             "1..1", "ok 1 - far", "@suite document-end 0 there and back", "1..1",
+             "@suite end a")
+
+    def read(self, lines, driver="irdma_rs", **suite):
+        found = report()
+        reader = Reader(Boot(driver, 2, {"a": Suite("a", **suite)}), found)
+        for line in lines:
+            reader.feed("[0] " + line)
+        return found, reader
+
+    def test_all_passed(self):
+        found, reader = self.read(self.LINES)
+        self.assertEqual(found.counts, {"pass": 2, "fail": 0, "skip": 0})
+        self.assertEqual(reader.finished, {("a", 0)})
+        self.assertEqual(found.close(), 0)
+
+    def test_program_fails_without_a_word(self):
+        lines = list(self.LINES)
+        lines[5] = "@suite document-end 1 there and back"
+        self.assertEqual(self.read(lines)[0].counts["fail"], 1)
+
+    def test_program_dies_halfway(self):
+        lines = list(self.LINES)
+        lines[3] = "1..2"
+        self.assertEqual(self.read(lines)[0].counts["fail"], 1)
+
+    def test_defect_of_stock_is_shown_as_skip(self):
+        lines = list(self.LINES)
+        lines[4] = "not ok 1 - far"
+        found, _ = self.read(lines, driver="irdma", stock_defects={"far": "it is slow"})
+        self.assertEqual(found.counts, {"pass": 1, "fail": 0, "skip": 1})
+        self.assertIn("it is slow", found.skips[0][1])
+
+    def test_defect_of_stock_is_no_excuse_for_ours(self):
+        lines = list(self.LINES)
+        lines[4] = "not ok 1 - far"
+        found, _ = self.read(lines, stock_defects={"far": "it is slow"})
+        self.assertEqual(found.counts["fail"], 1)
+
+    def test_nothing_run_is_no_success(self):
+        self.assertEqual(report().close(), 1)
