@@ -58,9 +58,8 @@ impl Drop for Qset {
         };
 
         // SAFETY: Valid while live; the parameters of a set that was added.
-        let deleted =
-            to_result(unsafe { bindings::ice_del_rdma_qset(live.cdev(), &mut self.params) });
-        if let Err(error) = deleted {
+        let code = unsafe { bindings::ice_del_rdma_qset(live.cdev(), &mut self.params) };
+        if let Err(error) = to_result(code) {
             pr_warn!(
                 "queue set {} (node {:#x}): cannot remove it: {}\n",
                 self.params.qs_handle,

@@ -41,7 +41,9 @@ impl VectorSet {
             if taken.is_err() {
                 break;
             }
-            set.entries.push_within_capacity(entry).map_err(|_| ENOMEM)?;
+            set.entries
+                .push_within_capacity(entry)
+                .map_err(|_| ENOMEM)?;
         }
         drop(live);
 

@@ -131,7 +131,8 @@ impl NetDevice {
         }
 
         // SAFETY: A valid device in an RCU read section.
-        let Some(idev) = NonNull::new(unsafe { bindings::rdma_rs_in6_dev_get(self.as_raw()) }) else {
+        let Some(idev) = NonNull::new(unsafe { bindings::rdma_rs_in6_dev_get(self.as_raw()) })
+        else {
             return;
         };
 

@@ -37,10 +37,10 @@ pub trait Chain: sealed::Sealed + 'static {
     type Event<'a>;
 
     #[doc(hidden)]
-    fn register(block: *mut notifier_block) -> c_int;
+    const REGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int;
 
     #[doc(hidden)]
-    fn unregister(block: *mut notifier_block);
+    const UNREGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int;
 
     /// # Safety
     ///
@@ -120,15 +120,10 @@ impl sealed::Sealed for Netdev {}
 impl Chain for Netdev {
     type Event<'a> = (&'a NetDevice, NetdevEvent);
 
-    fn register(block: *mut notifier_block) -> c_int {
-        // SAFETY: Called by `Notifier` with its pinned, initialised block.
-        unsafe { bindings::register_netdevice_notifier(block) }
-    }
-
-    fn unregister(block: *mut notifier_block) {
-        // SAFETY: Called by `Notifier` once, for a registered block.
-        unsafe { bindings::unregister_netdevice_notifier(block) };
-    }
+    const REGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::register_netdevice_notifier;
+    const UNREGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::unregister_netdevice_notifier;
 
     unsafe fn decode<'a>(event: usize, data: *mut c_void) -> Option<Self::Event<'a>> {
         let event = match u32::try_from(event).ok()? {
@@ -154,15 +149,10 @@ impl sealed::Sealed for Inet {}
 impl Chain for Inet {
     type Event<'a> = AddressChange<'a>;
 
-    fn register(block: *mut notifier_block) -> c_int {
-        // SAFETY: Called by `Notifier` with its pinned, initialised block.
-        unsafe { bindings::register_inetaddr_notifier(block) }
-    }
-
-    fn unregister(block: *mut notifier_block) {
-        // SAFETY: Called by `Notifier` once, for a registered block.
-        unsafe { bindings::unregister_inetaddr_notifier(block) };
-    }
+    const REGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::register_inetaddr_notifier;
+    const UNREGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::unregister_inetaddr_notifier;
 
     unsafe fn decode<'a>(event: usize, data: *mut c_void) -> Option<Self::Event<'a>> {
         let ifa = data.cast::<bindings::in_ifaddr>();
@@ -187,15 +177,10 @@ impl sealed::Sealed for Inet6 {}
 impl Chain for Inet6 {
     type Event<'a> = AddressChange<'a>;
 
-    fn register(block: *mut notifier_block) -> c_int {
-        // SAFETY: Called by `Notifier` with its pinned, initialised block.
-        unsafe { bindings::register_inet6addr_notifier(block) }
-    }
-
-    fn unregister(block: *mut notifier_block) {
-        // SAFETY: Called by `Notifier` once, for a registered block.
-        unsafe { bindings::unregister_inet6addr_notifier(block) };
-    }
+    const REGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::register_inet6addr_notifier;
+    const UNREGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::unregister_inet6addr_notifier;
 
     unsafe fn decode<'a>(event: usize, data: *mut c_void) -> Option<Self::Event<'a>> {
         let ifp = data.cast::<bindings::inet6_ifaddr>();
@@ -220,15 +205,10 @@ impl sealed::Sealed for Neighbour {}
 impl Chain for Neighbour {
     type Event<'a> = NeighbourUpdate<'a>;
 
-    fn register(block: *mut notifier_block) -> c_int {
-        // SAFETY: Called by `Notifier` with its pinned, initialised block.
-        unsafe { bindings::register_netevent_notifier(block) }
-    }
-
-    fn unregister(block: *mut notifier_block) {
-        // SAFETY: Called by `Notifier` once, for a registered block.
-        unsafe { bindings::unregister_netevent_notifier(block) };
-    }
+    const REGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::register_netevent_notifier;
+    const UNREGISTER: unsafe extern "C" fn(*mut notifier_block) -> c_int =
+        bindings::unregister_netevent_notifier;
 
     unsafe fn decode<'a>(event: usize, data: *mut c_void) -> Option<Self::Event<'a>> {
         if u32::try_from(event).ok()? != bindings::netevent_notif_type_NETEVENT_NEIGH_UPDATE {
@@ -292,7 +272,8 @@ impl<C: Chain, H: Handler<C>> Notifier<C, H> {
 
                 // SAFETY: `block` is valid for writing.
                 unsafe { block.write(init) };
-                to_result(C::register(block))
+                // SAFETY: Initialised, and in place until it is unregistered.
+                to_result(unsafe { C::REGISTER(block) })
             }),
             _chain: PhantomData,
         })
@@ -323,7 +304,8 @@ impl<C: Chain, H: Handler<C>> Notifier<C, H> {
 #[pinned_drop]
 impl<C: Chain, H: Handler<C>> PinnedDrop for Notifier<C, H> {
     fn drop(self: Pin<&mut Self>) {
-        C::unregister(self.block.get());
+        // SAFETY: Registered when it was initialised.
+        unsafe { C::UNREGISTER(self.block.get()) };
     }
 }
 

@@ -63,7 +63,8 @@ pub struct DeviceCaps(u64);
 
 impl DeviceCaps {
     /// Memory windows.
-    pub const MEM_WINDOW: Self = Self(bindings::ib_uverbs_device_cap_flags_IB_UVERBS_DEVICE_MEM_WINDOW as u64);
+    pub const MEM_WINDOW: Self =
+        Self(bindings::ib_uverbs_device_cap_flags_IB_UVERBS_DEVICE_MEM_WINDOW as u64);
     /// Memory management extensions.
     pub const MEM_MGT_EXTENSIONS: Self =
         Self(bindings::ib_uverbs_device_cap_flags_IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS as u64);
@@ -79,7 +80,10 @@ impl DeviceCaps {
 
 /// What a device can do. Every limit can be reached exactly.
 #[derive(Clone, Default)]
-#[allow(missing_docs, reason = "the fields are those of `struct ib_device_attr`")]
+#[allow(
+    missing_docs,
+    reason = "the fields are those of `struct ib_device_attr`"
+)]
 pub struct DeviceAttrs {
     pub fw_ver: u64,
     /// Octets in wire order.
@@ -130,8 +134,7 @@ impl DeviceAttrs {
         raw.max_qp_wr = self.max_qp_wr;
         raw.device_cap_flags = self.device_caps.0;
         raw.kernel_cap_flags = if self.local_dma_lkey {
-            // CAST: A one-bit constant of the C enumeration.
-            bindings::ib_kernel_cap_flags_IBK_LOCAL_DMA_LKEY as u64
+            u64::from(bindings::ib_kernel_cap_flags_IBK_LOCAL_DMA_LKEY)
         } else {
             0
         };
@@ -452,7 +455,9 @@ impl<D: Operations> UnregisteredDevice<D> {
         info: DeviceInfo<'_>,
     ) -> Result<Registration<'bound, D>, (Error, Self)> {
         let raw = self.device().as_raw();
-        let dma = core::ptr::from_ref(dma).cast::<kernel::bindings::device>().cast_mut();
+        let dma = core::ptr::from_ref(dma)
+            .cast::<kernel::bindings::device>()
+            .cast_mut();
 
         let registered = (|| {
             let vectors = c_int::try_from(info.comp_vectors).map_err(|_| EINVAL)?;

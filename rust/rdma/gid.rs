@@ -232,9 +232,6 @@ mod tests {
     fn v4_mapped_groups_are_ipv4() {
         let group = MulticastGid::new(gid(&[0, 0, 0, 0, 0, 0xffff, 0xef01, 0x0203]));
 
-        assert_eq!(
-            group.map(|g| g.ip()),
-            Some(IpAddr::from([239u8, 1, 2, 3]))
-        );
+        assert_eq!(group.map(|g| g.ip()), Some(IpAddr::from([239u8, 1, 2, 3])));
     }
 }

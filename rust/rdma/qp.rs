@@ -277,10 +277,7 @@ impl<'a> QpChange<'a> {
     /// # Errors
     ///
     /// `EOPNOTSUPP` for an attribute that is not in the standard, `EINVAL` for a value that is not.
-    fn from_raw(
-        attr: &'a bindings::ib_qp_attr,
-        mask: bindings::ib_qp_attr_mask,
-    ) -> Result<Self> {
+    fn from_raw(attr: &'a bindings::ib_qp_attr, mask: bindings::ib_qp_attr_mask) -> Result<Self> {
         use bindings::*;
 
         if mask & !ib_qp_attr_mask_IB_QP_ATTR_STANDARD_BITS != 0 {
@@ -608,10 +605,7 @@ unsafe fn group(gid: *mut bindings::ib_gid, lid: u16) -> Result<(MulticastGid, L
     let gid = Gid::from_raw(unsafe { *gid });
 
     // The core passes the LID in host order: it compares it with host constants before.
-    Ok((
-        MulticastGid::new(gid).ok_or(EINVAL)?,
-        Lid::from_host(lid),
-    ))
+    Ok((MulticastGid::new(gid).ok_or(EINVAL)?, Lid::from_host(lid)))
 }
 
 /// # Safety

@@ -65,14 +65,7 @@ impl Umem {
 
         // SAFETY: A valid device; without attributes the address counts.
         let umem = from_err_ptr(unsafe {
-            bindings::ib_umem_get_attr_or_va(
-                dev.as_raw(),
-                core::ptr::null(),
-                0,
-                start,
-                len,
-                access,
-            )
+            bindings::ib_umem_get_attr_or_va(dev.as_raw(), core::ptr::null(), 0, start, len, access)
         })?;
 
         // INVARIANT: The function gives the memory to its caller.
@@ -85,8 +78,7 @@ impl Umem {
         // CAST: `unsigned long` has 64 bits on the platforms of this layer.
         let supported = supported as usize;
         // SAFETY: Owned.
-        let size =
-            unsafe { bindings::ib_umem_find_best_pgsz(self.0.as_ptr(), supported, iova) };
+        let size = unsafe { bindings::ib_umem_find_best_pgsz(self.0.as_ptr(), supported, iova) };
 
         // CAST: As above.
         (size != 0).then_some(PageSize(size as u64))

@@ -181,7 +181,8 @@ pub struct SendList<'a, D: Operations> {
     last: *const bindings::ib_send_wr,
     next: *const bindings::ib_send_wr,
     qp_type: QpType,
-    _borrow: PhantomData<(&'a bindings::ib_send_wr, fn(D))>,
+    _borrow: PhantomData<&'a bindings::ib_send_wr>,
+    _driver: PhantomData<fn(D)>,
 }
 
 impl<'a, D: Operations> SendList<'a, D> {
@@ -195,6 +196,7 @@ impl<'a, D: Operations> SendList<'a, D> {
             next: list,
             qp_type,
             _borrow: PhantomData,
+            _driver: PhantomData,
         }
     }
 
