@@ -125,11 +125,12 @@ class Guest:
             f"export {k}={shlex.quote(str(v))}\n" for k, v in config.items()))
         if command:
             (self.dir / "command").write_text("exec " + shlex.join(command) + "\n")
-        package = self._session.run.path / "ice.pkg"
-        if seat.has_nic and package.is_file():
+        packages = list(self._session.run.path.glob("ice*.pkg"))
+        if seat.has_nic and packages:
             firmware = self.dir / "firmware/intel/ice/ddp"
             firmware.mkdir(parents=True)
-            shutil.copy(package, firmware / "ice.pkg")
+            for package in packages:
+                shutil.copy(package, firmware)
         if seat.driver == "irdma_rs":
             shutil.copytree(self._session.modules, self.dir / "modules")
 

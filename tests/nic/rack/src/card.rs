@@ -17,8 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// `PFINT_OICR` cause: a software interrupt on vector 0.
 const OICR_SWINT: u32 = 1 << 31;
-/// `PFINT_OICR` cause: a core reset was done.
-const OICR_GRST: u32 = 1 << 20;
 
 /// The slots that a card is plugged into.
 pub struct Slots {
@@ -111,15 +109,6 @@ impl Card {
     /// The port.
     pub fn port(&self) -> &Arc<Port> {
         &self.port
-    }
-
-    /// A reset that nobody in the guest ordered, as another function of the adapter would cause. The
-    /// driver learns of a core reset by its interrupt; a function reset takes it by surprise.
-    pub fn unsolicited_reset(&self, kind: Reset) {
-        nic_bus::Card::reset(self, kind);
-        if kind == Reset::Core {
-            self.lan.other_cause(OICR_GRST);
-        }
     }
 }
 

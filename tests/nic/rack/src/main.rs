@@ -2,15 +2,17 @@
 //! Runs the rack until it is told to stop.
 
 use clap::Parser;
-use nic_rack::absent::{NoLan, NoRdma};
-use nic_rack::rack::{Rack, Setup, MOST_CARDS};
+use nic_bus::{Card, Host, LanFunction, RdmaFunction};
+use nic_lan::Lan;
+use nic_rack::rack::{Rack, Setup, MOST_CARDS, VECTORS};
+use nic_rdma::Rdma;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 
 /// Virtual E810 cards and the Ethernet fabric between them, for QEMU's vfio-user.
@@ -50,6 +52,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// The halves of a card.
+fn halves(host: Host, card: Weak<dyn Card>) -> (Arc<dyn LanFunction>, Arc<dyn RdmaFunction>) {
+    let config = nic_lan::Config {
+        vectors: VECTORS,
+        ..Default::default()
+    };
+    (Lan::new(host.clone(), card, config), Rdma::new(host))
+}
+
 fn run(args: Args) -> io::Result<()> {
     let (stop, stopped) = mpsc::channel();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
@@ -65,7 +76,7 @@ fn run(args: Args) -> io::Result<()> {
         pcap: args.pcap,
         log: args.log,
     };
-    let rack = Rack::new(&setup, &|_host, _card| (Arc::new(NoLan), Arc::new(NoRdma)))?;
+    let rack = Rack::new(&setup, &halves)?;
     println!("ready");
     io::stdout().flush()?;
     thread::spawn(move || {

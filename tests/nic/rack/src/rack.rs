@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// MSI-X vectors of a card.
-pub const VECTORS: u16 = 32;
+pub const VECTORS: u16 = 64;
 /// Cards that fit: the last byte of the station address tells them apart.
 pub const MOST_CARDS: u8 = 64;
 
@@ -109,6 +109,8 @@ fn plug_card(
 ) -> io::Result<Arc<Card>> {
     let name = format!("nic{index}");
     let listener = sockets.listen(&format!("{name}.sock"))?;
+    let package = sockets.dir().join(nic_ddp::file_name(serial(index)));
+    std::fs::write(package, nic_ddp::package())?;
     let memory = Arc::new(GuestMemory::new());
     let msix = Arc::new(Msix::new(VECTORS));
     let port = fabric.attach(&name)?;

@@ -21,6 +21,11 @@ impl Sockets {
         }
     }
 
+    /// Where they are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Listens on the socket `name`, in place of one that an earlier rack left behind.
     ///
     /// # Errors

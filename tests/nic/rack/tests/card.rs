@@ -210,8 +210,6 @@ fn resets_go_through_the_card_in_order() {
     assert_eq!(gates(&bench), 0);
     Backend::reset(&*bench.card, ResetCause::Machine);
     assert_eq!(bench.calls(), both("Disconnect"));
-    bench.card.unsolicited_reset(Reset::Core);
-    assert_eq!(bench.calls()[2], "lan cause 100000");
 }
 
 #[test]

@@ -113,6 +113,8 @@ impl Config {
         // DEVCAP2: completion timeout ranges A and B, and disable. DEVCTL2 is storage.
         self.set(CAP_EXPRESS + 36, &[0x13]);
         self.allow(CAP_EXPRESS + 40, &[0xff, 0xff]);
+        // LNKCAP2: 2.5 to 16 GT/s.
+        self.set(CAP_EXPRESS + 44, &[0x1e]);
     }
 
     fn set(&mut self, at: usize, bytes: &[u8]) {

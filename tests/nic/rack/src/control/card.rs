@@ -14,7 +14,7 @@ const HELP: &[&str] = &[
     "link up=BOOL",
     "reset kind=pfr|corer",
     "inject frame=HEX",
-    "drop|duplicate [dir=rx|tx] [kind=any|roce|other] [nth=N] [count=N] | clear=true",
+    "drop|duplicate [dir=rx|tx] [kind=roce|any|other] [nth=N] [count=N] | clear=true",
     "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
     "interrupts [lose=N vector=V]",
     "capture on=BOOL",
@@ -92,6 +92,7 @@ fn reset(card: &Card, request: &Request) -> Answer {
         "corer" => Reset::Core,
         other => return Err(format!("reset: kind must be pfr or corer, not {other}")),
     };
-    card.unsolicited_reset(kind);
+    // The LAN half tells the driver of a core reset; a function reset takes it by surprise.
+    nic_bus::Card::reset(card, kind);
     Ok(json!({}))
 }

@@ -43,7 +43,7 @@ fn frames(port: &Port, request: &Request) -> Answer {
     let all = port.recent();
     let count = request.index("count")?.unwrap_or(all.len());
     let list = all.into_iter().rev().take(count).map(|(number, direction, frame)| {
-        json!({"n": number, "dir": direction.name(), "data": hex::encode(&frame)})
+        json!({"n": number, "dir": direction.name(), "hex": hex::encode(&frame)})
     });
     let mut list: Vec<Value> = list.collect();
     list.reverse();
@@ -64,7 +64,7 @@ fn direction(request: &Request) -> Result<Direction, String> {
 }
 
 fn kind(request: &Request) -> Result<Kind, String> {
-    match request.text("kind")?.unwrap_or("any") {
+    match request.text("kind")?.unwrap_or("roce") {
         "any" => Ok(Kind::Any),
         "roce" => Ok(Kind::Roce),
         "other" => Ok(Kind::Other),
