@@ -6,6 +6,7 @@
  */
 
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/inetdevice.h>
@@ -107,6 +108,12 @@ void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac)
 	ether_addr_copy(mac, dev->dev_addr);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_netdev_mac);
+
+unsigned int rdma_rs_num_online_cpus(void)
+{
+	return num_online_cpus();
+}
+EXPORT_SYMBOL_GPL(rdma_rs_num_online_cpus);
 
 u64 rdma_rs_pci_bar_len(struct pci_dev *pdev)
 {

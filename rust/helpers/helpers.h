@@ -32,6 +32,7 @@ int rdma_rs_is_udata_in_empty(struct ib_udata *udata);
 unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac);
 bool rdma_rs_netdev_link_up(struct net_device *dev);
 void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac);
+unsigned int rdma_rs_num_online_cpus(void);
 u64 rdma_rs_pci_bar_len(struct pci_dev *pdev);
 u64 rdma_rs_pci_bar_start(struct pci_dev *pdev);
 void rdma_rs_reinit_completion(struct completion *completion);

@@ -77,7 +77,11 @@ impl ArpTable {
     }
 
     /// Adds a user to the entry of `mac`, if there is one.
-    fn share(self: &Arc<Self>, entries: &mut RBTree<Mac, Entry>, mac: Mac) -> Option<Result<ArpRef>> {
+    fn share(
+        self: &Arc<Self>,
+        entries: &mut RBTree<Mac, Entry>,
+        mac: Mac,
+    ) -> Option<Result<ArpRef>> {
         let entry = entries.get_mut(&mac)?;
         if entry.failed.load(Relaxed) {
             // It goes with the users that wait for it.

@@ -23,7 +23,6 @@ use crate::{
     sched::Scheduler, //
 };
 use kernel::{
-    io::Io,
     prelude::*,
     sync::{
         atomic::{
@@ -61,6 +60,15 @@ pub(crate) struct Limits {
     pub(crate) arps: u32,
     /// Page buffer list entries.
     pub(crate) pbles: u32,
+}
+
+/// Version of the firmware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Firmware {
+    /// Major number.
+    pub(crate) major: u32,
+    /// Minor number.
+    pub(crate) minor: u32,
 }
 
 /// Free numbers of the objects of the verbs.
@@ -104,11 +112,17 @@ pub(crate) struct Dev {
     pub(crate) scheduler: Arc<Scheduler>,
     /// Completion event queues; completion vectors of the device.
     ceqs: Atomic<u32>,
+    firmware: Firmware,
 }
 
 impl Dev {
     /// Tables for what the device granted.
-    pub(crate) fn new(port: Arc<Port>, cqp: Arc<Cqp>, hmc: Arc<Hmc>) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        port: Arc<Port>,
+        cqp: Arc<Cqp>,
+        hmc: Arc<Hmc>,
+        firmware: Firmware,
+    ) -> Result<Arc<Self>> {
         let limits = Limits {
             qps: hmc.count(Object::Qp),
             cqs: hmc.count(Object::Cq),
@@ -144,9 +158,15 @@ impl Dev {
                 arp,
                 scheduler,
                 ceqs: Atomic::new(0),
+                firmware,
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Version of the firmware, major and minor.
+    pub(crate) fn fw_version(&self) -> (u32, u32) {
+        (self.firmware.major, self.firmware.minor)
     }
 
     /// Number of completion vectors.
@@ -166,11 +186,11 @@ impl Dev {
 
     /// Rings the send doorbell of a queue pair; its entries are in memory. Any context.
     pub(crate) fn ring_sq(&self, qp: u32) {
-        self.port.io().write_reg(PFPE_WQEALLOC::from(qp));
+        self.port.write_reg(PFPE_WQEALLOC::from(qp));
     }
 
     /// Arms a completion queue; the request is in its shadow area. Any context.
     pub(crate) fn ring_cq_arm(&self, cq: u32) {
-        self.port.io().write_reg(PFPE_CQARM::from(cq));
+        self.port.write_reg(PFPE_CQARM::from(cq));
     }
 }

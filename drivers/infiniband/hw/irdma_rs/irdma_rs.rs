@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! RDMA driver for Intel E810.
+//! RDMA driver for Intel E810 (RoCEv2).
+//!
+//! The driver binds to the auxiliary device by which the LAN driver, `ice`, lends the RDMA side of a
+//! function. From the outside in:
+//!
+//! - [`lan`]: the boundary to the LAN driver; [`regs`]: registers; [`mem`]: memory shared with the
+//!   device;
+//! - [`cqp`]: the control queue pair, by which orders are given;
+//! - [`hmc`]: host memory the device keeps its objects in; [`events`]: what the device tells by itself;
+//! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets;
+//! - [`dev`]: all of that together, one function; [`bringup`]: making and unmaking it.
+//!
+//! Glossary: *CQP*, control queue pair; *CCQ*, its completion queue; *CEQ*, completion event queue;
+//! *AEQ*, asynchronous event queue; *HMC*, host memory cache; *SD*, segment descriptor; *FPM*, function
+//! private memory; *PBLE*, page buffer list entry; *STag*, steering tag; *AH*, address handle; *MCG*,
+//! multicast group; *VSI*, virtual station interface, the LAN driver's word for a port of its switch.
 
 use kernel::{
     auxiliary,
-    device::Core,
+    device::Core as CoreContext,
     driver,
     prelude::*,
     sync::Arc,
@@ -12,28 +27,64 @@ use kernel::{
 };
 use rdma::iidc;
 
+mod arp;
+mod bringup;
+mod cqp;
+mod dev;
+mod events;
+mod features;
+mod hmc;
+mod ids;
+mod lan;
+mod mem;
+mod oicr;
+mod regs;
+mod sched;
+
+use bringup::Core;
+use lan::Port;
+
 /// The driver of one RDMA function.
 struct IrdmaDriver;
 
-kernel::auxiliary_device_table!(
-    IDS,
-    (),
-    [(auxiliary::DeviceId::new(c"ice", c"roce"), ())]
-);
+/// What a bound function is.
+#[pin_data]
+struct Bound {
+    core: Core,
+}
+
+kernel::auxiliary_device_table!(IDS, (), [(auxiliary::DeviceId::new(c"ice", c"roce"), ())]);
+
+impl Bound {
+    fn new(log: &kernel::device::Device, function: Arc<iidc::Function>) -> Result<Self> {
+        if !function.access()?.is_rocev2() {
+            dev_err!(log, "the LAN driver does not run this function as RoCEv2\n");
+            return Err(EOPNOTSUPP);
+        }
+        let port = Port::new(function, log)?;
+        let core = Core::new(port, u64::from(module_parameters::max_qps.value()))?;
+        Ok(Self { core })
+    }
+}
 
 impl iidc::Driver for IrdmaDriver {
-    type Data<'bound> = ();
+    type Data<'bound> = Bound;
 
     const ID_TABLE: auxiliary::IdTable<()> = &IDS;
 
     fn probe<'bound>(
-        _dev: &'bound auxiliary::Device<Core<'_>>,
-        _function: Arc<iidc::Function>,
+        dev: &'bound auxiliary::Device<CoreContext<'_>>,
+        function: Arc<iidc::Function>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound {
-        Err::<(), Error>(ENODEV)
+        Bound::new(dev.as_ref(), function)
     }
 
-    fn event(_data: Pin<&()>, _events: iidc::Events) {}
+    fn event(data: Pin<&Bound>, events: iidc::Events) {
+        if events.contains(iidc::Event::CriticalError) {
+            oicr::handle(data.core.dev(), events.register());
+        }
+        // The MTU is read from the net device whenever it matters.
+    }
 }
 
 module! {
@@ -42,6 +93,12 @@ module! {
     authors: ["The irdma_rs authors"],
     description: "RDMA driver for Intel E810",
     license: "GPL",
+    params: {
+        max_qps: u32 {
+            default: 1024,
+            description: "Queue pairs per function; memory taken at load grows with it",
+        },
+    },
 }
 
 #[pin_data]

@@ -19,10 +19,7 @@ use crate::{
         },
         Cqp, //
     },
-    lan::{
-        Port,
-        Qset, //
-    },
+    lan::Port, //
 };
 use kernel::{
     new_mutex,
@@ -32,6 +29,7 @@ use kernel::{
         Mutex, //
     },
 };
+use rdma::iidc::Qset;
 
 /// Node id of the root.
 const ROOT: u16 = 0;
@@ -107,7 +105,7 @@ impl Scheduler {
             parent: VSI,
             leaf: true,
             enabled,
-            weight: self.port.qos().relative_bandwidth(class).max(1),
+            weight: self.port.class_weight(class),
             traffic_class: class,
             vsi: self.port.vsi(),
         }
@@ -151,15 +149,15 @@ impl Scheduler {
     fn enable_leaf(&self, class: u8, handle: u32) -> Result<Leaf> {
         if handle > MAX_HANDLE {
             dev_err!(
-                self.port.dma(),
+                self.port.log(),
                 "WORK_SCHED_NODE: impossible queue set handle {handle:#x}\n"
             );
             return Err(EIO);
         }
         let handle = u16::try_from(handle)?;
-        let qset = Port::add_qset(&self.port, handle, class).inspect_err(|error| {
+        let qset = self.port.add_qset(handle, class).inspect_err(|error| {
             dev_err!(
-                self.port.dma(),
+                self.port.log(),
                 "queue set of traffic class {class}: refused by the LAN driver, error {}\n",
                 error.to_errno()
             );
@@ -179,7 +177,7 @@ impl Scheduler {
     ///
     /// Those of the control operations and of the LAN driver.
     pub(crate) fn join(self: &Arc<Self>, priority: u8) -> Result<QueueSet> {
-        let class = self.port.qos().traffic_class(priority);
+        let class = self.port.traffic_class(priority);
         let mut tree = self.tree.lock();
         let place = usize::from(class);
         if tree.leaves.get(place).ok_or(EINVAL)?.is_none() {

@@ -8,13 +8,12 @@ use super::{
     Failure,
     Outcome, //
 };
-use crate::mem::DmaWords;
+use crate::{
+    lan::Port,
+    mem::DmaWords, //
+};
 use kernel::{
     bitfield,
-    device::{
-        Bound,
-        Device, //
-    },
     dma::DmaAddress,
     prelude::*,
     sync::barrier::{
@@ -29,6 +28,9 @@ pub(super) const ID: u32 = 0;
 
 /// 64-bit words in an entry.
 const WORDS: usize = 4;
+
+/// Words in the shadow area.
+const SHADOW_WORDS: usize = 8;
 
 /// Word of the shadow area with the arm request.
 const SHADOW_ARM: usize = 4;
@@ -93,11 +95,11 @@ impl Ccq {
     /// Completions the device may write before it looks how far the driver has read.
     pub(super) const SHADOW_READ_THRESHOLD: u32 = 16;
 
-    pub(super) fn new(dev: &Device<Bound>) -> Result<Self> {
+    pub(super) fn new(port: &Port) -> Result<Self> {
         Ok(Self {
             // CAST: a small constant.
-            ring: DmaWords::new(dev, Self::ENTRIES as usize * WORDS)?,
-            shadow: DmaWords::new(dev, WORDS * 2)?,
+            ring: port.alloc(Self::ENTRIES as usize * WORDS)?,
+            shadow: port.alloc(SHADOW_WORDS)?,
             head: 0,
             polarity: true,
             arm_seq: 0,

@@ -53,12 +53,8 @@ use kernel::{
     alloc::Flags,
     bitfield,
     dma::DmaAddress,
-    io::{
-        poll::read_poll_timeout,
-        Io, //
-    },
-    new_mutex,
-    new_spinlock_irq,
+    io::poll::read_poll_timeout,
+    new_mutex, new_spinlock_irq,
     prelude::*,
     sync::{
         atomic::{
@@ -74,7 +70,8 @@ use kernel::{
             fsleep,
             udelay, //
         },
-        Delta, //
+        Delta,
+        Msecs, //
     },
 };
 use request::{
@@ -89,6 +86,9 @@ use ring::{
 
 /// Without any completion for this long, the device has stalled.
 pub(crate) const STALL: Delta = Delta::from_secs(5);
+
+/// Without any completion for this long, the device may have been reset.
+const LATE: Delta = Delta::from_millis(200);
 
 /// A sleeping waiter looks for completions itself this often, so that a lost event only delays it.
 const WAIT_SLICE: Msecs = 10;
@@ -198,8 +198,8 @@ pub(crate) struct Cqp {
 impl Cqp {
     /// Allocates the queue pair; the device knows nothing of it yet.
     pub(crate) fn new(port: Arc<Port>) -> Result<Arc<Self>> {
-        let sq = DmaWords::new(port.dma(), usize::from(Ring::ENTRIES) * wqe::WORDS)?;
-        let context = DmaWords::new(port.dma(), CONTEXT_WORDS)?;
+        let sq = port.alloc(usize::from(Ring::ENTRIES) * wqe::WORDS)?;
+        let context = port.alloc(CONTEXT_WORDS)?;
         let ring = Ring::new()?;
         Arc::pin_init(
             pin_init!(Self {
@@ -245,14 +245,13 @@ impl Cqp {
                 .into(),
         )?;
 
-        let io = self.port.io();
-        io.write_reg(PFPE_CQPTAIL::from(0));
-        io.write_reg(PFPE_CQPDB::from(0));
-        io.write_reg(PFPE_CCQPSTATUS::from(0));
+        self.port.write_reg(PFPE_CQPTAIL::from(0));
+        self.port.write_reg(PFPE_CQPDB::from(0));
+        self.port.write_reg(PFPE_CCQPSTATUS::from(0));
         self.write_context_address(self.context.address());
 
         let created = read_poll_timeout(
-            || Ok(self.port.io().read(PFPE_CCQPSTATUS)),
+            || self.port.read(PFPE_CCQPSTATUS),
             |status| status.into_raw() != 0,
             Delta::from_micros(10),
             STATUS_TIMEOUT,
@@ -264,7 +263,7 @@ impl Cqp {
             }
             Ok(_) => {
                 dev_err!(
-                    self.port.dma(),
+                    self.port.log(),
                     "control queue pair: the device refused to create it, code {}\n",
                     self.error_registers()
                 );
@@ -273,7 +272,7 @@ impl Cqp {
             }
             Err(_) => {
                 dev_err!(
-                    self.port.dma(),
+                    self.port.log(),
                     "control queue pair: the device did not create it in time\n"
                 );
                 self.destroy();
@@ -290,14 +289,14 @@ impl Cqp {
         self.shut(ENODEV);
         self.write_context_address(0);
         let gone = read_poll_timeout(
-            || Ok(self.port.io().read(PFPE_CCQPSTATUS)),
+            || self.port.read(PFPE_CCQPSTATUS),
             |status| !status.ccqp_done().into_bool(),
             Delta::from_micros(10),
             STATUS_TIMEOUT,
         );
         if gone.is_err() {
             dev_err!(
-                self.port.dma(),
+                self.port.log(),
                 "control queue pair: the device did not let go of it\n"
             );
             // One reference too many: neither rings nor kept memory are ever freed.
@@ -318,7 +317,7 @@ impl Cqp {
             Ok(node) => self.kept.lock().push(node),
             // `wrap` has given it up for good, which is safe, only wasteful.
             Err(_) => dev_err!(
-                self.port.dma(),
+                self.port.log(),
                 "no memory to keep track of what the device may still use; giving it up\n"
             ),
         }
@@ -342,14 +341,18 @@ impl Cqp {
 
     /// Writes the address of the context, the part that starts the action last.
     fn write_context_address(&self, address: DmaAddress) {
-        let io = self.port.io();
         // CAST: the two halves of an address, on purpose.
-        io.write_reg(PFPE_CCQPHIGH::from((address >> 32) as u32));
-        io.write_reg(PFPE_CCQPLOW::from((address & u64::from(u32::MAX)) as u32));
+        self.port
+            .write_reg(PFPE_CCQPHIGH::from((address >> 32) as u32));
+        self.port
+            .write_reg(PFPE_CCQPLOW::from((address & u64::from(u32::MAX)) as u32));
     }
 
     fn error_registers(&self) -> Code {
-        let codes = self.port.io().read(PFPE_CQPERRCODES);
+        let codes = self
+            .port
+            .read(PFPE_CQPERRCODES)
+            .unwrap_or(PFPE_CQPERRCODES::from(0));
         Code {
             major: codes.cqp_major_code().cast::<u16>().get(),
             minor: codes.cqp_minor_code().cast::<u16>().get(),
@@ -447,7 +450,7 @@ impl Cqp {
     ///
     /// Whatever the result, the queue's memory stays until [`Self::destroy`].
     pub(crate) fn create_ccq(&self, vsi: u16) -> Result<(), Failure> {
-        let ccq = Ccq::new(self.port.dma())?;
+        let ccq = Ccq::new(&self.port)?;
         let command = cmd::CreateCq {
             id: ccq::ID,
             ceq: 0,
@@ -463,10 +466,10 @@ impl Cqp {
 
         let _alone = self.tail_mode.lock();
         let waiter = Waiter::new(GFP_KERNEL)?;
-        let before = self.port.io().read(PFPE_CQPTAIL).wqtail();
+        let before = self.port.read(PFPE_CQPTAIL)?.wqtail();
         self.post(Op::CreateCq, &entry, waiter.clone())?;
         let outcome = loop {
-            let tail = self.port.io().read(PFPE_CQPTAIL);
+            let tail = self.port.read(PFPE_CQPTAIL)?;
             self.poll();
             if let Some(outcome) = waiter.outcome() {
                 break outcome;
@@ -523,11 +526,11 @@ impl Cqp {
     fn execute_by_tail(&self, op: Op, entry: &Wqe) -> Outcome {
         let _alone = self.tail_mode.lock();
         let waiter = Waiter::new(GFP_KERNEL)?;
-        let before = self.port.io().read(PFPE_CQPTAIL).wqtail();
+        let before = self.port.read(PFPE_CQPTAIL)?.wqtail();
         self.post(op, entry, waiter.clone())?;
 
         let tail = read_poll_timeout(
-            || Ok(self.port.io().read(PFPE_CQPTAIL)),
+            || self.port.read(PFPE_CQPTAIL),
             |tail| tail.wqtail() != before,
             Delta::from_micros(10),
             TAIL_TIMEOUT,
@@ -546,9 +549,7 @@ impl Cqp {
             ),
             Err(_) => self.die(),
         }
-        waiter
-            .outcome()
-            .unwrap_or(Err(Failure::NotSent(EIO)))
+        waiter.outcome().unwrap_or(Err(Failure::NotSent(EIO)))
     }
 
     /// Completes the one outstanding operation of tail mode.
@@ -563,9 +564,7 @@ impl Cqp {
         let Posted { index, head, words } = ring.post(op, entry, pending)?;
         // The slot was free, so the device does not look at it: body first, header last.
         ring::store(&self.sq, index, &words)?;
-        self.port
-            .io()
-            .write_reg(PFPE_CQPDB::from(u32::from(head)));
+        self.port.write_reg(PFPE_CQPDB::from(u32::from(head)));
         Ok(())
     }
 
@@ -580,7 +579,9 @@ impl Cqp {
                 let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
                     return count;
                 };
-                self.ring.lock().complete(cqe.index)
+                self.ring
+                    .lock()
+                    .complete(cqe.index)
                     .map(|slot| (slot, cqe.outcome))
             };
             count = count.wrapping_add(1);
@@ -595,7 +596,7 @@ impl Cqp {
     fn complain_once(&self) {
         if !self.complained.xchg(true, Relaxed) {
             dev_err!(
-                self.port.dma(),
+                self.port.log(),
                 "control queue pair: the device completed an operation that is not outstanding\n"
             );
         }
@@ -604,7 +605,7 @@ impl Cqp {
     /// Handles an event of the CCQ: takes what is there, arms once, and looks again, since the
     /// device need not raise an event for what it wrote before the arm.
     pub(crate) fn handle_event(&self) {
-        self.port.io().write_reg(PFPE_CQACK::from(0));
+        self.port.write_reg(PFPE_CQACK::from(0));
         self.poll();
         self.arm();
         self.poll();
@@ -615,15 +616,30 @@ impl Cqp {
         let mut ccq = self.ccq.lock();
         if let Some(ccq) = (*ccq).as_mut() {
             ccq.arm();
-            self.port.io().write_reg(PFPE_CQARM::from(0));
+            self.port.write_reg(PFPE_CQARM::from(0));
         }
     }
 
-    /// Declares the queue dead if the device has stalled. Any context.
+    /// Declares the queue dead if the device has stalled, or was reset behind the driver's back. Any
+    /// context.
     pub(crate) fn check_progress(&self) {
-        if self.ring.lock().has_stalled(STALL) {
+        let (late, stalled) = {
+            let ring = self.ring.lock();
+            (ring.has_stalled(LATE), ring.has_stalled(STALL))
+        };
+        if late && !self.exists() {
+            self.shut(EBUSY);
+        } else if stalled {
             self.die();
         }
+    }
+
+    /// Whether the device has the queue pair. It has not after a reset of the function, of which the
+    /// driver may not have heard yet.
+    pub(crate) fn exists(&self) -> bool {
+        self.port
+            .read(PFPE_CCQPSTATUS)
+            .is_ok_and(|status| status.ccqp_done().into_bool())
     }
 
     /// The device does not answer: ends everything and asks for a reset, once.
@@ -632,7 +648,7 @@ impl Cqp {
             return;
         };
         dev_err!(
-            self.port.dma(),
+            self.port.log(),
             "{op}: no answer from the device, requesting a reset of the function\n"
         );
         self.port.request_reset();
@@ -668,7 +684,10 @@ impl Cqp {
                 self.port.request_reset();
             }
             if !code.is_expected() {
-                dev_err!(self.port.dma(), "{op}: refused by the device, code {code}\n");
+                dev_err!(
+                    self.port.log(),
+                    "{op}: refused by the device, code {code}\n"
+                );
             }
         }
         outcome

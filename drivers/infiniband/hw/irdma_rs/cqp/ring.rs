@@ -178,8 +178,7 @@ impl Ring {
 
     /// Frees the places at the tail that have been completed.
     fn advance(&mut self) {
-        while self.tail != self.head
-            && matches!(self.slots.get(usize::from(self.tail)), Some(None))
+        while self.tail != self.head && matches!(self.slots.get(usize::from(self.tail)), Some(None))
         {
             self.tail = Self::next(self.tail);
         }

@@ -44,7 +44,10 @@ impl Wqe {
     /// All words, the header completed for operation `op` and the given polarity.
     pub(super) fn finish(&self, op: Op, polarity: bool) -> [u64; WORDS] {
         let mut words = self.0;
-        words[3] = Header::from(words[3]).with_opcode(op).with_wqevalid(polarity).into();
+        words[3] = Header::from(words[3])
+            .with_opcode(op)
+            .with_wqevalid(polarity)
+            .into();
         words
     }
 }

@@ -16,9 +16,7 @@ use crate::{
     regs::*, //
 };
 use kernel::{
-    bitfield,
-    io::Io,
-    new_spinlock_irq,
+    bitfield, new_spinlock_irq,
     prelude::*,
     sync::{
         barrier::{
@@ -214,9 +212,13 @@ impl Aeq {
     ///
     /// Those of allocation and of the control operation; the device has no such queue then.
     pub(crate) fn create(dev: &Arc<Dev>) -> Result<Arc<Self>> {
-        let entries = dev.limits.qps.saturating_add(dev.limits.cqs).min(MAX_ENTRIES);
+        let entries = dev
+            .limits
+            .qps
+            .saturating_add(dev.limits.cqs)
+            .min(MAX_ENTRIES);
         // CAST: at most `MAX_ENTRIES`.
-        let ring = DmaWords::new(dev.port.dma(), entries as usize * WORDS)?;
+        let ring = dev.port.alloc(entries as usize * WORDS)?;
         let answer = dev.cqp.execute(&cmd::CreateAeq {
             entries,
             ring: ring.address(),
@@ -245,7 +247,7 @@ impl Aeq {
     ///
     /// `EOVERFLOW` when there is no such vector.
     pub(crate) fn route(&self, dev: &Dev, vector: u16) -> Result {
-        dev.port.io().write_reg(
+        dev.port.write_reg(
             PFINT_AEQCTL::from(0)
                 .try_with_msix_indx(vector)?
                 .with_const_itr_indx::<ITR_NONE>()
@@ -256,7 +258,7 @@ impl Aeq {
 
     /// Stops the queue's events.
     pub(crate) fn unroute(&self, dev: &Dev) {
-        dev.port.io().write_reg(PFINT_AEQCTL::from(0));
+        dev.port.write_reg(PFINT_AEQCTL::from(0));
     }
 
     /// Whether there is an event. Any context.
@@ -275,7 +277,7 @@ impl Aeq {
             handle(dev, &event);
         }
         if count != 0 {
-            dev.port.io().write_reg(PFPE_AEQALLOC::from(count));
+            dev.port.write_reg(PFPE_AEQALLOC::from(count));
         }
     }
 
@@ -294,7 +296,7 @@ impl Aeq {
 fn handle(dev: &Dev, event: &AsyncEvent) {
     if event.overflow {
         dev_err!(
-            dev.port.dma(),
+            dev.port.log(),
             "asynchronous event queue: overflow, requesting a reset of the function\n"
         );
         dev.port.request_reset();
@@ -302,7 +304,7 @@ fn handle(dev: &Dev, event: &AsyncEvent) {
     }
     if event.code.is_fatal() {
         dev_err!(
-            dev.port.dma(),
+            dev.port.log(),
             "asynchronous event {:#06x}: requesting a reset of the function\n",
             event.code.0
         );
@@ -322,7 +324,7 @@ fn handle(dev: &Dev, event: &AsyncEvent) {
         }
     } else if event.code.is_multicast() {
         dev_warn!(
-            dev.port.dma(),
+            dev.port.log(),
             "asynchronous event {:#06x} of a multicast group, queue pair {}\n",
             event.code.0,
             event.number

@@ -21,10 +21,7 @@ use crate::{
 };
 use kernel::{
     bitfield,
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     new_spinlock_irq,
     prelude::*,
     sync::{
@@ -95,7 +92,7 @@ impl Ceq {
     pub(crate) fn create(dev: &Arc<Dev>, id: u32) -> Result<Arc<Self>> {
         let entries = dev.limits.cqs.min(MAX_ENTRIES);
         // CAST: at most `MAX_ENTRIES`.
-        let ring = DmaWords::new(dev.port.dma(), entries as usize)?;
+        let ring = dev.port.alloc(entries as usize)?;
         let answer = dev.cqp.execute(&cmd::CreateCeq {
             id,
             entries,
@@ -129,7 +126,7 @@ impl Ceq {
     pub(crate) fn route(&self, dev: &Dev, vector: u16) -> Result {
         // CAST: a small number.
         let register = GLINT_CEQCTL::try_at(self.id as usize).ok_or(EINVAL)?;
-        dev.port.io().write(
+        dev.port.write_at(
             register,
             GLINT_CEQCTL::from(0)
                 .try_with_msix_indx(vector)?
@@ -143,7 +140,7 @@ impl Ceq {
     pub(crate) fn unroute(&self, dev: &Dev) {
         // CAST: a small number.
         if let Some(register) = GLINT_CEQCTL::try_at(self.id as usize) {
-            dev.port.io().write(
+            dev.port.write_at(
                 register,
                 GLINT_CEQCTL::from(0).with_const_itr_indx::<ITR_NONE>(),
             );
@@ -185,6 +182,6 @@ fn dispatch(dev: &Dev, cqs: &Table<dyn CqEvents>, number: u32) {
         // A queue just destroyed may have had an event on its way.
         return;
     };
-    dev.port.io().write_reg(PFPE_CQACK::from(number));
+    dev.port.write_reg(PFPE_CQACK::from(number));
     cq.completion();
 }

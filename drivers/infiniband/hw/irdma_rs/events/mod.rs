@@ -11,6 +11,7 @@
 pub(crate) mod aeq;
 pub(crate) mod ceq;
 pub(crate) mod table;
+pub(crate) mod vectors;
 
 pub(crate) use aeq::{
     AeCode,

@@ -168,7 +168,9 @@ impl Offer {
         for object in Object::ALL {
             let (count, bytes) = match query_position(object) {
                 Query::Constant(count, bytes) => (count, bytes),
-                Query::Fixed(word, bytes) => (QueryObject::from(buffer.read(word)?).max().get(), bytes),
+                Query::Fixed(word, bytes) => {
+                    (QueryObject::from(buffer.read(word)?).max().get(), bytes)
+                }
                 Query::Sized(word) => {
                     let word = QueryObject::from(buffer.read(word)?);
                     let log2 = word.log2_or_block().cast::<u32>().get();

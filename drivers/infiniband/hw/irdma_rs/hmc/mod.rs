@@ -28,8 +28,7 @@ use crate::{
         Cqp,
         Failure, //
     },
-    lan::Port,
-    mem::DmaWords, //
+    lan::Port, //
 };
 use fpm::{
     Extent,
@@ -79,19 +78,22 @@ impl Hmc {
     /// - those of the control operations and of allocation.
     pub(crate) fn negotiate(port: Arc<Port>, cqp: Arc<Cqp>, wanted_qps: u64) -> Result<Arc<Self>> {
         let function = port.pf_id();
-        let query = DmaWords::new(port.dma(), fpm::QUERY_WORDS)?;
+        let query = port.alloc(fpm::QUERY_WORDS)?;
         let answer = cqp.execute(&cmd::QueryFpmVal {
             function,
             buffer: query.address(),
         });
         let query = cqp.reclaim(answer, query)?;
         let offer = Offer::parse(&query)
-            .inspect_err(|_| dev_err!(port.dma(), "QUERY_FPM_VAL: impossible answer\n"))?;
+            .inspect_err(|_| dev_err!(port.log(), "QUERY_FPM_VAL: impossible answer\n"))?;
 
         let counts = sizing::choose(&offer, wanted_qps).inspect_err(|_| {
-            dev_err!(port.dma(), "host memory: no room for the fewest queue pairs\n")
+            dev_err!(
+                port.log(),
+                "host memory: no room for the fewest queue pairs\n"
+            )
         })?;
-        let commit = DmaWords::new(port.dma(), fpm::COMMIT_WORDS)?;
+        let commit = port.alloc(fpm::COMMIT_WORDS)?;
         fpm::write_commit(&commit, &counts)?;
         let answer = cqp.execute(&cmd::CommitFpmVal {
             function,
@@ -100,7 +102,7 @@ impl Hmc {
         });
         let commit = cqp.reclaim(answer, commit)?;
         let extents = fpm::parse_commit(&commit, &offer, &counts)
-            .inspect_err(|_| dev_err!(port.dma(), "COMMIT_FPM_VAL: impossible answer\n"))?;
+            .inspect_err(|_| dev_err!(port.log(), "COMMIT_FPM_VAL: impossible answer\n"))?;
 
         let mut table_len = 0u64;
         for object in Object::ALL {
@@ -156,9 +158,9 @@ impl Hmc {
                 if !matches!(place, Segment::Absent) {
                     continue;
                 }
-                *place = Segment::direct(self.port.dma()).inspect_err(|_| {
+                *place = Segment::direct(&self.port).inspect_err(|_| {
                     dev_err!(
-                        self.port.dma(),
+                        self.port.log(),
                         "host memory: no block of {SEGMENT} bytes for segment {index}\n"
                     )
                 })?;

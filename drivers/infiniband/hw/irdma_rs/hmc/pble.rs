@@ -121,8 +121,7 @@ impl Hmc {
         let index = u32::try_from(address / SEGMENT)?;
         let place = segments.get_mut(index as usize).ok_or(ENOMEM)?;
         if let Segment::Absent = place {
-            let dev = self.port.dma();
-            let segment = Segment::direct(dev).or_else(|_| Segment::paged(dev))?;
+            let segment = Segment::direct(&self.port).or_else(|_| Segment::paged(&self.port))?;
             segment.invalidate(&self.port, index)?;
             let entry = segment.entry(index);
             // The segment is owned by the table from here on: the device may know it.
@@ -174,15 +173,13 @@ impl Hmc {
         };
         let contiguous = self.take_run(&mut state, entries);
         let failed = match contiguous {
-            Ok(run) => {
-                match pbles.leaves.push(run, GFP_KERNEL) {
-                    Ok(()) => None,
-                    Err(error) => {
-                        state.pbles.give_back(run);
-                        Some(error.into())
-                    }
+            Ok(run) => match pbles.leaves.push(run, GFP_KERNEL) {
+                Ok(()) => None,
+                Err(error) => {
+                    state.pbles.give_back(run);
+                    Some(error.into())
                 }
-            }
+            },
             Err(error) if entries <= LEAF || matches!(levels, Levels::One) => Some(error),
             Err(_) => pbles.take_levels(self, &mut state).err(),
         };
@@ -228,7 +225,9 @@ impl Pbles {
     }
 
     fn index_of(run: Run) -> Result<u32> {
-        Ok(u32::try_from(run.first.checked_mul(GRANULE).ok_or(EOVERFLOW)?)?)
+        Ok(u32::try_from(
+            run.first.checked_mul(GRANULE).ok_or(EOVERFLOW)?,
+        )?)
     }
 
     /// Index of the first entry, of the list of leaves if there is one.
@@ -268,11 +267,8 @@ impl Pbles {
                 return Err(EINVAL);
             }
             let run = self.leaves.get(written / per_run).ok_or(EINVAL)?;
-            self.hmc.write_entry(
-                &state,
-                run.first * GRANULE + written % per_run,
-                address,
-            )?;
+            self.hmc
+                .write_entry(&state, run.first * GRANULE + written % per_run, address)?;
             written += 1;
         }
         if written != self.entries {

@@ -17,11 +17,6 @@ use crate::{
     regs::PFHMC_PDINV, //
 };
 use kernel::{
-    device::{
-        Bound,
-        Device, //
-    },
-    io::Io,
     prelude::*,
     sizes::SZ_4K, //
 };
@@ -55,16 +50,16 @@ pub(super) enum Segment {
 
 impl Segment {
     /// Takes one block.
-    pub(super) fn direct(dev: &Device<Bound>) -> Result<Self> {
-        Ok(Self::Direct(DmaWords::new(dev, SEGMENT_WORDS)?))
+    pub(super) fn direct(port: &Port) -> Result<Self> {
+        Ok(Self::Direct(port.alloc(SEGMENT_WORDS)?))
     }
 
     /// Takes single pages.
-    pub(super) fn paged(dev: &Device<Bound>) -> Result<Self> {
-        let descriptors = DmaWords::new(dev, PAGES)?;
+    pub(super) fn paged(port: &Port) -> Result<Self> {
+        let descriptors = port.alloc(PAGES)?;
         let mut pages = KVec::with_capacity(PAGES, GFP_KERNEL)?;
         for index in 0..PAGES {
-            let page = DmaWords::new(dev, PAGE_WORDS)?;
+            let page = port.alloc(PAGE_WORDS)?;
             descriptors.write(index, page.address() | PD_VALID)?;
             pages.push(page, GFP_KERNEL)?;
         }
@@ -75,7 +70,7 @@ impl Segment {
     pub(super) fn invalidate(&self, port: &Port, index: u32) -> Result {
         if let Self::Paged { .. } = self {
             for page in 0..PAGES {
-                port.io().write_reg(
+                port.write_reg(
                     PFHMC_PDINV::from(0)
                         .try_with_pmsdidx(index)?
                         .with_const_pmsdpartsel::<1>()

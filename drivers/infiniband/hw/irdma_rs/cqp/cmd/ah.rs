@@ -72,8 +72,14 @@ pub(super) fn ip_words(ip: IpAddr) -> (u64, u64) {
                 ((bits >> shift) & u128::from(u32::MAX)) as u32
             };
             (
-                AddrHalf::from(0).with_low(part(0)).with_high(part(32)).into(),
-                AddrHalf::from(0).with_low(part(64)).with_high(part(96)).into(),
+                AddrHalf::from(0)
+                    .with_low(part(0))
+                    .with_high(part(32))
+                    .into(),
+                AddrHalf::from(0)
+                    .with_low(part(64))
+                    .with_high(part(96))
+                    .into(),
             )
         }
     }

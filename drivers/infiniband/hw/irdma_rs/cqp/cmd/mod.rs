@@ -6,8 +6,8 @@
 //! names are its macro names in lower case. A value that does not fit its field is refused with
 //! `EOVERFLOW` before anything is sent.
 
-mod ah;
 mod aeq;
+mod ah;
 mod arp;
 mod ceq;
 mod cq;
@@ -20,15 +20,15 @@ mod sched;
 mod stag;
 mod stats;
 
+pub(crate) use aeq::{
+    CreateAeq,
+    DestroyAeq, //
+};
 pub(crate) use ah::{
     AddressVector,
     CreateAh,
     DestroyAh,
     IpPair, //
-};
-pub(crate) use aeq::{
-    CreateAeq,
-    DestroyAeq, //
 };
 pub(crate) use arp::{
     AddArp,

@@ -122,7 +122,9 @@ pub(crate) struct QpRef {
 
 impl QpRef {
     fn header(&self) -> Result<QpHeader> {
-        QpHeader::from(0).with_qptype(self.kind).try_with_qp_id(self.id)
+        QpHeader::from(0)
+            .with_qptype(self.kind)
+            .try_with_qp_id(self.id)
     }
 
     fn wqe(&self, header: QpHeader) -> Wqe {

@@ -149,7 +149,11 @@ impl Command for RegMr {
                     .try_with_staglen(self.length)?
                     .try_with_pdid(self.pd)?,
             )
-            .with::<2>(StagKey::from(0).with_key(self.key).try_with_idx(self.stag_index)?);
+            .with::<2>(
+                StagKey::from(0)
+                    .with_key(self.key)
+                    .try_with_idx(self.stag_index)?,
+            );
         Ok(match self.pages {
             MrPages::Contiguous(address) => wqe.with::<3>(header).with::<4>(address),
             MrPages::Level1(index) => wqe
