@@ -11,23 +11,13 @@
 //! Pages are allocated when first needed and stay until the device lets go of everything, which makes
 //! it harmless that a command which timed out may still be reading one.
 
-use kernel::{
-    bitfield,
-    device::{
-        Bound,
-        Device, //
-    },
-    dma::{
-        Coherent,
-        DmaAddress, //
-    },
-    io::io_write,
-    new_mutex,
-    prelude::*,
-    sync::Mutex,
-};
+use kernel::{bitfield, dma::DmaAddress, new_mutex, prelude::*, sync::Mutex};
 
 use super::index::GroupIndex;
+use crate::{
+    lan::Port,
+    mem::DmaWords, //
+};
 
 /// Members the hardware context has room for.
 pub(crate) const MAX_MEMBERS: usize = 8;
@@ -77,14 +67,12 @@ pub(crate) fn encode(members: &[u32]) -> Result<[u64; MAX_MEMBERS]> {
     Ok(words)
 }
 
-type Page = Coherent<[u64; PER_PAGE * MAX_MEMBERS]>;
-
 /// The contexts of all groups, by group index.
 #[pin_data]
 pub(crate) struct Contexts {
     /// Page `i` holds the contexts of the indexes from `64 * i` on.
     #[pin]
-    pages: Mutex<KVec<Option<Page>>>,
+    pages: Mutex<KVec<Option<DmaWords>>>,
 }
 
 impl Contexts {
@@ -95,7 +83,7 @@ impl Contexts {
         })
     }
 
-    fn slots(limit: u16) -> Result<KVec<Option<Page>>> {
+    fn slots(limit: u16) -> Result<KVec<Option<DmaWords>>> {
         let mut slots = KVec::new();
 
         for _ in 0..usize::from(limit).div_ceil(PER_PAGE) {
@@ -113,7 +101,7 @@ impl Contexts {
     /// `ENOMEM` if a page was needed and could not be had, `EINVAL` for an index out of range.
     pub(crate) fn write(
         &self,
-        dev: &Device<Bound>,
+        port: &Port,
         index: GroupIndex,
         words: &[u64; MAX_MEMBERS],
     ) -> Result<DmaAddress> {
@@ -124,14 +112,13 @@ impl Contexts {
         let slot = pages.get_mut(index / PER_PAGE).ok_or(EINVAL)?;
         let page = match slot {
             Some(page) => page,
-            None => slot.insert(Page::zeroed(dev, GFP_KERNEL)?),
+            None => slot.insert(port.alloc(PER_PAGE * MAX_MEMBERS)?),
         };
 
         for (i, &word) in words.iter().enumerate() {
-            io_write!(page, [try: first + i], word.to_le());
+            page.write(first + i, word)?;
         }
-        let offset = u64::try_from(first * size_of::<u64>()).map_err(|_| EINVAL)?;
-        page.dma_address().checked_add(offset).ok_or(EINVAL)
+        page.address_of(first)
     }
 }
 

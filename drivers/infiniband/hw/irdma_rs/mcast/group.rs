@@ -51,8 +51,12 @@ pub(crate) enum Phase {
 }
 
 /// What changes about a group; locked by [`Group::state`] over the command that makes the change.
-pub(crate) struct State {
+///
+/// `S` is the group's share in a resource of the device, such as the queue set it is served by.
+pub(crate) struct State<S> {
     pub(crate) phase: Phase,
+    /// Taken before the device is told of the group.
+    pub(crate) share: Option<S>,
     members: [Option<Member>; MAX_MEMBERS],
     /// The list in the last command that the device accepted or may have accepted.
     device: [Option<u32>; MAX_MEMBERS],
@@ -60,11 +64,11 @@ pub(crate) struct State {
 
 /// A group in the list.
 #[pin_data]
-pub(crate) struct Group {
+pub(crate) struct Group<S> {
     pub(crate) key: GroupKey,
     pub(crate) index: GroupIndex,
     #[pin]
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<State<S>>,
 }
 
 /// What adding a member asks of the device.
@@ -76,7 +80,7 @@ pub(crate) enum Change {
     Members,
 }
 
-impl Group {
+impl<S> Group<S> {
     /// Creates a group without members that the device does not know.
     pub(crate) fn new(key: GroupKey, index: GroupIndex) -> impl PinInit<Self> {
         pin_init!(Self {
@@ -87,10 +91,11 @@ impl Group {
     }
 }
 
-impl State {
+impl<S> State<S> {
     const fn new() -> Self {
         Self {
             phase: Phase::New,
+            share: None,
             members: [None; MAX_MEMBERS],
             device: [None; MAX_MEMBERS],
         }
@@ -182,7 +187,7 @@ mod tests {
 
     #[test]
     fn counts_attaches_of_one_member() -> Result {
-        let mut state = State::new();
+        let mut state = State::<()>::new();
 
         assert_eq!(state.join(7)?, Change::Members);
         assert_eq!(state.join(7)?, Change::Nothing);
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn has_eight_places_and_fills_gaps() -> Result {
-        let mut state = State::new();
+        let mut state = State::<()>::new();
 
         for qp in 1..=8 {
             state.join(qp)?;
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn remembers_whom_the_device_may_still_serve() -> Result {
-        let mut state = State::new();
+        let mut state = State::<()>::new();
 
         state.join(1)?;
         state.join(2)?;

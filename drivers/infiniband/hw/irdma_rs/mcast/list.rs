@@ -96,6 +96,12 @@ impl From<Failure> for Error {
 
 /// The device as the list sees it.
 pub(crate) trait Hardware {
+    /// What a group needs of the device besides its index, for as long as it exists.
+    type Share: Send + Unpin;
+
+    /// Takes such a share. May sleep.
+    fn share(&self) -> Result<Self::Share>;
+
     /// Carries out `command` on the group with the given key and index and member words; returns
     /// when the device has answered. May sleep.
     ///
@@ -105,12 +111,13 @@ pub(crate) trait Hardware {
         command: Command,
         key: &GroupKey,
         index: GroupIndex,
+        share: &Self::Share,
         members: &[u64; MAX_MEMBERS],
     ) -> Result<(), Failure>;
 }
 
-struct Inner<R> {
-    groups: RBTree<GroupKey, Arc<Group>>,
+struct Inner<R, S> {
+    groups: RBTree<GroupKey, Arc<Group<S>>>,
     indexes: IndexPool,
     /// Numbers of destroyed queue pairs that the device may still deliver to.
     held: KVec<(u32, R)>,
@@ -118,17 +125,17 @@ struct Inner<R> {
 
 /// The groups of one device.
 ///
-/// `R` is what keeps the number of a queue pair from being used again.
+/// `R` is what keeps the number of a queue pair from being used again, `S` see [`Hardware::Share`].
 #[pin_data]
-pub(crate) struct List<R> {
+pub(crate) struct List<R, S> {
     limit: u16,
     /// Groups with work left for [`List::retry`]; spares the walk when there is none.
     stale: Atomic<u32>,
     #[pin]
-    inner: Mutex<Inner<R>>,
+    inner: Mutex<Inner<R, S>>,
 }
 
-impl<R> List<R> {
+impl<R: Unpin, S: Unpin> List<R, S> {
     /// Creates the list of a device that granted `objects` multicast objects.
     pub(crate) fn new(objects: u32) -> impl PinInit<Self, Error> {
         let limit = IndexPool::limit_for(objects);
@@ -158,7 +165,7 @@ impl<R> List<R> {
     }
 
     /// Returns the group with this address, if there is one.
-    pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group>> {
+    pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group<S>>> {
         self.inner
             .lock()
             .groups
@@ -171,7 +178,7 @@ impl<R> List<R> {
     /// # Errors
     ///
     /// `ENOMEM` if all groups of the device are in use, or memory is short.
-    fn add(&self, key: GroupKey) -> Result<Arc<Group>> {
+    fn add(&self, key: GroupKey) -> Result<Arc<Group<S>>> {
         let mut inner = self.inner.lock();
 
         if let Some(group) = inner.groups.get(&key) {
@@ -190,7 +197,7 @@ impl<R> List<R> {
     }
 
     /// Takes a group out of the list; its index is free again if the device does not know it.
-    fn del(&self, group: &Group, state: &mut State, free_index: bool) {
+    fn del(&self, group: &Group<S>, state: &mut State<S>, free_index: bool) {
         let mut inner = self.inner.lock();
 
         state.phase = Phase::Retired;
@@ -210,7 +217,7 @@ impl<R> List<R> {
     ///
     /// `ENOMEM` if the group has no place left for the queue pair, or all groups are in use; else
     /// what became of the command. The queue pair is then attached as often as before.
-    pub(crate) fn attach<H: Hardware>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
+    pub(crate) fn attach<H: Hardware<Share = S>>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
         let mut retried = false;
 
         loop {
@@ -254,8 +261,18 @@ impl<R> List<R> {
         }
     }
 
-    fn create<H: Hardware>(&self, hw: &H, group: &Group, state: &mut State) -> Result {
-        match Self::tell(hw, Command::Create, group, state) {
+    fn create<H: Hardware<Share = S>>(
+        &self,
+        hw: &H,
+        group: &Group<S>,
+        state: &mut State<S>,
+    ) -> Result {
+        let created = hw.share().map_err(Failure::Refused).and_then(|share| {
+            state.share = Some(share);
+            Self::tell(hw, Command::Create, group, state)
+        });
+
+        match created {
             Ok(()) => {
                 state.phase = Phase::Live;
                 Ok(())
@@ -275,7 +292,7 @@ impl<R> List<R> {
     /// # Errors
     ///
     /// `EINVAL` if the queue pair is not attached to the group; nothing has changed then.
-    pub(crate) fn detach<H: Hardware>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
+    pub(crate) fn detach<H: Hardware<Share = S>>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
         loop {
             let group = self.lookup_ip(key.ip, key.vlan).ok_or(EINVAL)?;
             let mut state = group.state.lock();
@@ -293,7 +310,13 @@ impl<R> List<R> {
     }
 
     /// Brings the device in line with a group that lost a member, now or before.
-    fn settle<H: Hardware>(&self, hw: &H, group: &Group, state: &mut State, was_stale: bool) {
+    fn settle<H: Hardware<Share = S>>(
+        &self,
+        hw: &H,
+        group: &Group<S>,
+        state: &mut State<S>,
+        was_stale: bool,
+    ) {
         let command = if state.is_empty() {
             Command::Destroy
         } else {
@@ -322,11 +345,11 @@ impl<R> List<R> {
     }
 
     /// Sends `command` with the members of `state` and notes the answer.
-    fn tell<H: Hardware>(
+    fn tell<H: Hardware<Share = S>>(
         hw: &H,
         command: Command,
-        group: &Group,
-        state: &mut State,
+        group: &Group<S>,
+        state: &mut State<S>,
     ) -> Result<(), Failure> {
         let mut members = [0; MAX_MEMBERS];
         let mut count = 0;
@@ -340,7 +363,8 @@ impl<R> List<R> {
             .ok_or(EINVAL)
             .and_then(encode)
             .map_err(Failure::Refused)?;
-        let outcome = hw.execute(command, &group.key, group.index, &words);
+        let share = state.share.as_ref().ok_or(Failure::Refused(EINVAL))?;
+        let outcome = hw.execute(command, &group.key, group.index, share, &words);
         if outcome.is_ok() {
             state.accepted();
         }
@@ -348,7 +372,7 @@ impl<R> List<R> {
     }
 
     /// Repeats the commands that the device refused when members left.
-    pub(crate) fn retry<H: Hardware>(&self, hw: &H) {
+    pub(crate) fn retry<H: Hardware<Share = S>>(&self, hw: &H) {
         if self.stale.load(Relaxed) == 0 {
             return;
         }
@@ -366,7 +390,7 @@ impl<R> List<R> {
     }
 
     /// Returns the group that follows `key` in the order of the tree, or the first.
-    fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group>> {
+    fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group<S>>> {
         let inner = self.inner.lock();
 
         match key {
@@ -386,7 +410,7 @@ impl<R> List<R> {
     ///
     /// `number` is dropped, and thus free for another queue pair, as soon as the device delivers no
     /// packet of any group to it, which normally is at once.
-    pub(crate) fn forget<H: Hardware>(&self, hw: &H, qp: u32, number: R) {
+    pub(crate) fn forget<H: Hardware<Share = S>>(&self, hw: &H, qp: u32, number: R) {
         self.retry(hw);
         if !self.serves(qp) {
             return;
@@ -439,7 +463,7 @@ impl<R> List<R> {
     }
 
     /// Calls `f` with each group and its members, in the order of the addresses.
-    pub(crate) fn for_each(&self, mut f: impl FnMut(&Group, &State)) {
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&Group<S>, &State<S>)) {
         let mut from = None;
 
         while let Some(group) = self.next_after(from) {
@@ -516,11 +540,18 @@ mod tests {
     }
 
     impl Hardware for Arc<Fake> {
+        type Share = ();
+
+        fn share(&self) -> Result<()> {
+            Ok(())
+        }
+
         fn execute(
             &self,
             command: Command,
             _key: &GroupKey,
             index: GroupIndex,
+            _share: &(),
             members: &[u64; MAX_MEMBERS],
         ) -> Result<(), Failure> {
             let mut inner = self.inner.lock();
@@ -544,7 +575,7 @@ mod tests {
         }
     }
 
-    fn list(objects: u32) -> Result<Arc<List<Arc<()>>>> {
+    fn list(objects: u32) -> Result<Arc<List<Arc<()>, ()>>> {
         Arc::pin_init(List::new(objects), GFP_KERNEL)
     }
 

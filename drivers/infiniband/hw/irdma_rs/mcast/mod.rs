@@ -6,7 +6,8 @@
 //! - `index`: the device's names of groups;
 //! - `context`: the member list as the device reads it;
 //! - `group`: who is attached to one group, and what the device was last told;
-//! - `list`: all groups of a device; [`list::List::attach`] and [`list::List::detach`].
+//! - `list`: all groups of a device, whatever carries out their commands;
+//! - `groups`: the list with the device behind it.
 //!
 //! Words of the trade: a *group* is a set of UD queue pairs that each get their own copy of every
 //! packet sent to the group's IP address; *MGID*, the group's address in the form of a GID; *MLID*, a
@@ -15,6 +16,9 @@
 
 pub(crate) mod context;
 pub(crate) mod group;
+pub(crate) mod groups;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mac;
+
+pub(crate) use groups::Groups;

@@ -2,17 +2,14 @@
 
 //! Ring memory as 64-bit words.
 //!
-//! The device reads and writes little-endian words; this is the only place that knows. Rings are
-//! generic over [`Words`], so that they can be tested without a device.
+//! Rings are generic over [`Words`], so that they can be tested without a device.
 
 use kernel::{
-    dma::Coherent,
-    io::{
-        io_read,
-        io_write, //
-    },
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
+
+use crate::mem::DmaWords;
 
 /// Memory shared with the device, in words of host byte order.
 pub(crate) trait Words {
@@ -31,16 +28,13 @@ pub(crate) trait Words {
     fn write(&self, word: u32, value: u64) -> Result;
 }
 
-impl Words for Coherent<[u64]> {
+impl Words for Arc<DmaWords> {
     fn read(&self, word: u32) -> Result<u64> {
-        let i = usize::try_from(word).map_err(|_| EINVAL)?;
-        Ok(u64::from_le(io_read!(self, [try: i])))
+        DmaWords::read(self, usize::try_from(word)?)
     }
 
     fn write(&self, word: u32, value: u64) -> Result {
-        let i = usize::try_from(word).map_err(|_| EINVAL)?;
-        io_write!(self, [try: i], value.to_le());
-        Ok(())
+        DmaWords::write(self, usize::try_from(word)?, value)
     }
 }
 
@@ -48,10 +42,9 @@ impl Words for Coherent<[u64]> {
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod fake {
     use super::*;
-    use kernel::sync::{
+    use kernel::{
         new_spinlock,
-        Arc,
-        SpinLock, //
+        sync::SpinLock, //
     };
 
     /// Words that a test can look at while a ring holds them too.
@@ -76,12 +69,12 @@ pub(crate) mod fake {
 
     impl Words for Arc<FakeWords> {
         fn read(&self, word: u32) -> Result<u64> {
-            let i = usize::try_from(word).map_err(|_| EINVAL)?;
+            let i = usize::try_from(word)?;
             self.words.lock().get(i).copied().ok_or(EINVAL)
         }
 
         fn write(&self, word: u32, value: u64) -> Result {
-            let i = usize::try_from(word).map_err(|_| EINVAL)?;
+            let i = usize::try_from(word)?;
             *self.words.lock().get_mut(i).ok_or(EINVAL)? = value;
             Ok(())
         }
