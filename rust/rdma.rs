@@ -47,6 +47,9 @@ pub mod ops;
 pub mod pd;
 #[path = "rdma/qp.rs"]
 pub mod qp;
+#[cfg(CONFIG_KUNIT = "y")]
+#[path = "rdma/tests.rs"]
+mod tests;
 #[path = "rdma/ucontext.rs"]
 pub mod ucontext;
 #[path = "rdma/udata.rs"]

@@ -2,6 +2,7 @@
 
 //! Completion queues.
 
+use core::marker::PhantomData;
 use kernel::{
     error::from_result,
     prelude::*,
@@ -225,10 +226,23 @@ pub struct Completions<'a> {
     room: *mut bindings::ib_wc,
     len: usize,
     used: usize,
-    _borrow: core::marker::PhantomData<&'a mut bindings::ib_wc>,
+    _borrow: PhantomData<&'a mut bindings::ib_wc>,
 }
 
 impl Completions<'_> {
+    /// # Safety
+    ///
+    /// `room` is writable for `len` elements as long as the value exists.
+    pub(crate) unsafe fn new(room: *mut bindings::ib_wc, len: usize) -> Self {
+        // INVARIANT: By this function's contract; nothing is written yet.
+        Self {
+            room,
+            len,
+            used: 0,
+            _borrow: PhantomData,
+        }
+    }
+
     /// Whether there is no room left.
     pub fn is_full(&self) -> bool {
         self.used == self.len
@@ -379,13 +393,9 @@ pub(crate) unsafe extern "C" fn poll<D: Operations>(
     from_result(|| {
         // SAFETY: By this function's contract.
         let this = unsafe { Cq::<D>::from_raw(raw) };
-        // INVARIANT: By this function's contract; nothing is written yet.
-        let mut out = Completions {
-            room,
-            len: usize::try_from(len).map_err(|_| EINVAL)?,
-            used: 0,
-            _borrow: core::marker::PhantomData,
-        };
+        let room_len = usize::try_from(len).map_err(|_| EINVAL)?;
+        // SAFETY: By this function's contract.
+        let mut out = unsafe { Completions::new(room, room_len) };
 
         match D::Cq::poll(this, &mut out) {
             // What was taken out of the queue has to reach the consumer.

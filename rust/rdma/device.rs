@@ -260,6 +260,16 @@ pub struct EthSpeed {
     width: u8,
 }
 
+impl EthSpeed {
+    /// The slowest there is, for a port whose net device does not say.
+    pub const UNKNOWN: Self = Self {
+        // CAST: Values of the C enumerations, below 256.
+        speed: bindings::ib_port_speed_IB_SPEED_SDR as u16,
+        // CAST: As above.
+        width: bindings::ib_port_width_IB_WIDTH_1X as u8,
+    };
+}
+
 impl PortAttrs {
     pub(crate) fn fill(&self, raw: &mut bindings::ib_port_attr) {
         let (state, phys_state) = if self.active {
