@@ -101,6 +101,8 @@ struct Revoke(Arc<Function>);
 
 impl Drop for Revoke {
     fn drop(&mut self) {
+        // Left over only if binding failed after the device was registered.
+        self.0.unregister();
         self.0.revoke();
     }
 }
@@ -204,6 +206,7 @@ impl<T: Driver> Adapter<T> {
         let bound = unsafe { dev.as_ref().drvdata_borrow::<Bound<T::Data<'_>>>() };
 
         T::unbind(Self::data(bound));
+        bound._revoke.0.unregister();
     }
 
     /// # Safety

@@ -11,6 +11,7 @@ use kernel::{
         MmioRaw,
         Region, //
     },
+    new_mutex,
     new_srcu,
     prelude::*,
     sync::{
@@ -21,14 +22,21 @@ use kernel::{
         },
         srcu,
         Arc,
+        Mutex,
         Srcu, //
     }, //
 };
 
 use crate::{
     bindings,
+    device::{
+        DeviceInfo,
+        Registration,
+        UnregisteredDevice, //
+    },
     mmap::IoPage,
-    net::NetDevice, //
+    net::NetDevice,
+    ops::Operations, //
 };
 
 /// Offset in BAR 0 of the page whose doorbells a process may ring by itself. It holds nothing
@@ -50,7 +58,16 @@ pub struct Function {
     live: Atomic<bool>,
     #[pin]
     srcu: Srcu,
+    /// The RDMA device on this function. Not where its driver could forget it: it has to be gone
+    /// before the function is.
+    #[pin]
+    registered: Mutex<Option<KBox<dyn Registered>>>,
 }
+
+/// A registration of any driver.
+trait Registered: Send + Sync {}
+
+impl<D: Operations> Registered for Registration<'static, D> {}
 
 // SAFETY: `cdev` is followed only in a read section while `live`; the LAN driver's functions
 // synchronise by themselves.
@@ -70,9 +87,49 @@ impl Function {
                 cdev,
                 live: Atomic::new(true),
                 srcu <- new_srcu!("Function::srcu"),
+                registered <- new_mutex!(None, "Function::registered"),
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Makes `device`, which is on this function, known to the RDMA core. It is unregistered when
+    /// the driver is unbound, after [`super::Driver::unbind`] and before its data is dropped.
+    ///
+    /// Process context, in the driver's probe and as its last step that can fail.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if there is one already, `ENODEV` once the function is taken back, and those of the
+    /// core; the device is deallocated then.
+    pub fn register<D: Operations>(
+        &self,
+        device: UnregisteredDevice<D>,
+        info: DeviceInfo<'_>,
+    ) -> Result {
+        let live = self.access()?;
+        let room = KBox::<Registration<'static, D>>::new_uninit(GFP_KERNEL)?;
+        let mut registered = self.registered.lock();
+        if registered.is_some() {
+            return Err(EBUSY);
+        }
+
+        let dma = core::ptr::from_ref(live.dma_device());
+        // SAFETY: Valid, and bound for longer than the registration lives: the adapter calls
+        // `unregister` before the function is taken back.
+        let dma = unsafe { &*dma };
+        // SAFETY: The registration stays here until `unregister`; nobody else has it.
+        let registration = unsafe { device.register(dma, info) }.map_err(|(error, _)| error)?;
+        let registration: KBox<Registration<'static, D>> = KBox::write(room, registration);
+        *registered = Some(registration);
+        Ok(())
+    }
+
+    /// Undoes [`Function::register`], if that succeeded. May sleep.
+    pub(super) fn unregister(&self) {
+        let registration = self.registered.lock().take();
+        // Not under the lock: the driver's data is dropped here.
+        drop(registration);
     }
 
     /// Ends every use, and waits for those in progress.

@@ -10,6 +10,8 @@
 //! - [`cqp`]: the control queue pair, by which orders are given;
 //! - [`hmc`]: host memory the device keeps its objects in; [`events`]: what the device tells by itself;
 //! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets;
+//! - [`queues`]: send, receive and completion queues; [`mcast`]: multicast groups;
+//! - [`verbs`]: what the RDMA core asks for;
 //! - [`dev`]: all of that together, one function; [`bringup`]: making and unmaking it.
 //!
 //! Glossary: *CQP*, control queue pair; *CCQ*, its completion queue; *CEQ*, completion event queue;
@@ -36,10 +38,13 @@ mod features;
 mod hmc;
 mod ids;
 mod lan;
+mod mcast;
 mod mem;
 mod oicr;
+mod queues;
 mod regs;
 mod sched;
+mod verbs;
 
 use bringup::Core;
 use lan::Port;
@@ -47,9 +52,12 @@ use lan::Port;
 /// The driver of one RDMA function.
 struct IrdmaDriver;
 
-/// What a bound function is.
+/// What a bound function is. The RDMA device on it belongs to the function itself and is gone before
+/// this is dropped.
 #[pin_data]
 struct Bound {
+    // Dropped from top to bottom.
+    _filter: iidc::Filter,
     core: Core,
 }
 
@@ -61,9 +69,27 @@ impl Bound {
             dev_err!(log, "the LAN driver does not run this function as RoCEv2\n");
             return Err(EOPNOTSUPP);
         }
-        let port = Port::new(function, log)?;
+        let port = Port::new(function.clone(), log)?;
         let core = Core::new(port, u64::from(module_parameters::max_qps.value()))?;
-        Ok(Self { core })
+        // Before anybody can use the device: what is sent to the first user has to arrive.
+        let filter = iidc::Filter::enable(function.clone()).inspect_err(|error| {
+            dev_err!(
+                log,
+                "packet filter: refused by the LAN driver, error {}\n",
+                error.to_errno()
+            );
+        })?;
+        verbs::register(core.dev(), &function).inspect_err(|error| {
+            dev_err!(
+                log,
+                "registration of the RDMA device failed, error {}\n",
+                error.to_errno()
+            );
+        })?;
+        Ok(Self {
+            _filter: filter,
+            core,
+        })
     }
 }
 

@@ -20,13 +20,16 @@ use rdma::{
         Device,
         DeviceAttrs,
         DeviceCaps,
+        DeviceInfo,
         DriverId,
         Mtu,
         PortAttrs,
         PortCaps,
         PortImmutable,
-        PortNum, //
+        PortNum,
+        UnregisteredDevice, //
     },
+    iidc::Function,
     ops::Operations,
 };
 
@@ -115,6 +118,24 @@ impl Data {
     pub(crate) fn generation(&self) -> u32 {
         self.generation.fetch_add(1, Relaxed)
     }
+}
+
+/// Makes the verbs of `dev`, which is on `function`, known to the RDMA core. Process context.
+///
+/// # Errors
+///
+/// Those of memory and of the core.
+pub(crate) fn register(dev: &Arc<Dev>, function: &Function) -> Result {
+    let device = UnregisteredDevice::<Irdma>::new(Data::new(dev.clone()))?;
+    let info = DeviceInfo {
+        name: c"irdma%d",
+        ports: 1,
+        comp_vectors: dev.ceqs(),
+        node_guid: dev.port.guid(),
+        local_dma_lkey: 0,
+        netdev: dev.port.netdev(),
+    };
+    function.register(device, info)
 }
 
 #[vtable]

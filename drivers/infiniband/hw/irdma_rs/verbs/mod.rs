@@ -30,6 +30,7 @@ pub(crate) mod rings;
 pub(crate) mod ucontext;
 
 pub(crate) use device::{
+    register,
     Data,
     Irdma, //
 };
