@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the device offers: how many objects of each kind, and how much host memory each takes.
 //!
-//! The numbers are one table ([`DEFAULT`]). They are chosen so that the stock driver, which takes
-//! memory for every object the device offers, loads in a guest of 1 GiB (some 45 MiB), while all of
-//! the 4095 group indices that a command can name are there. The model keeps its state outside
-//! the host memory it asks for, so the object sizes are free.
+//! The numbers are one table ([`DEFAULT`]), those of a card in its profile for 4096 queue pairs, with all of
+//! the 4095 group indices that a command can name. With more queue pairs than groups the stock
+//! driver hands out group indices that no command can name, and attaches fail for reasons of its
+//! own. The stock driver takes memory for every object that is offered: some 20 MiB here. The model
+//! keeps its state outside the host memory it asks for, so the object sizes are free.
 
 use std::collections::BTreeMap;
 
@@ -64,23 +65,23 @@ pub struct ObjectLimit {
 /// Kind, maximum, log2 of the size. The free lists and page addresses have fixed sizes (4 and 8
 /// bytes), and there is one APBVT of 8 KiB.
 const DEFAULT: [(Kind, u32, u8); 19] = [
-    (Kind::Qp, 16384, 9),
-    (Kind::Cq, 32768, 6),
+    (Kind::Qp, 4096, 9),
+    (Kind::Cq, 8192, 6),
     (Kind::Srq, 0, 0),
-    (Kind::Hte, 131_072, 5),
+    (Kind::Hte, 16384, 5),
     (Kind::Arp, 4096, 6),
     (Kind::Apbvt, 1, 13),
     (Kind::Mr, 65536, 6),
-    (Kind::Xf, 1_048_576, 2),
-    (Kind::Xffl, 65536, 2),
-    (Kind::Q1, 4_194_304, 2),
-    (Kind::Q1fl, 262_144, 2),
-    (Kind::Timer, 4096, 5),
+    (Kind::Xf, 262_144, 2),
+    (Kind::Xffl, 16384, 2),
+    (Kind::Q1, 1_048_576, 2),
+    (Kind::Q1fl, 65536, 2),
+    (Kind::Timer, 1024, 5),
     (Kind::Fsimc, 4096, 6),
     (Kind::Fsiav, 131_072, 5),
-    (Kind::Rrf, 524_288, 2),
-    (Kind::Rrffl, 32768, 2),
-    (Kind::Hdr, 16384, 5),
+    (Kind::Rrf, 131_072, 2),
+    (Kind::Rrffl, 8192, 2),
+    (Kind::Hdr, 4096, 5),
     (Kind::Md, 4096, 5),
     (Kind::Pble, 1_048_576, 3),
 ];
