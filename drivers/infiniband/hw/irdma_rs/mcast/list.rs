@@ -461,19 +461,6 @@ impl<R: Unpin, S: Unpin> List<R, S> {
             drop(released);
         }
     }
-
-    /// Calls `f` with each group and its members, in the order of the addresses.
-    pub(crate) fn for_each(&self, mut f: impl FnMut(&Group<S>, &State<S>)) {
-        let mut from = None;
-
-        while let Some(group) = self.next_after(from) {
-            from = Some(group.key);
-            let state = group.state.lock();
-            if state.phase == Phase::Live {
-                f(&group, &state);
-            }
-        }
-    }
 }
 
 #[kernel::macros::kunit_tests(irdma_rs_mcast_list)]

@@ -6,10 +6,7 @@
 //! tells about the packet (immediate, source MAC, VLAN). Each entry has its own valid bit, in the same
 //! place; that of an extension at the start of the ring already has the polarity of the next pass.
 
-use kernel::{
-    bitfield,
-    prelude::*, //
-};
+use kernel::bitfield;
 
 use super::wqe::SqOpcode;
 

@@ -6,8 +6,6 @@
 //! says what was wrong with the oldest work request. The completions of the others, and of those posted
 //! later, are made in software.
 
-use kernel::prelude::*;
-
 /// Status of a completion, of those the queues of this device produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {

@@ -50,7 +50,6 @@ use crate::{
         Access,
         DeallocStag,
         HostPageSize,
-        MrPages,
         RegMr, //
     },
     dev::Dev,
