@@ -83,6 +83,8 @@ pub(crate) struct Model {
     pub(crate) violations: Violations,
     /// Objects that were left when the control queue was last destroyed.
     pub(crate) leftovers: Option<Value>,
+    /// A reset took a live CQP away, and none has been created since.
+    pub(crate) reset_below_cqp: bool,
     /// Queue pairs with posted sends.
     pub(crate) work: VecDeque<u32>,
     pub(crate) out: Effects,
@@ -112,6 +114,7 @@ impl Model {
             faults: Faults::default(),
             violations: Violations::default(),
             leftovers: None,
+            reset_below_cqp: false,
             work: VecDeque::new(),
             out: Effects::default(),
         }
@@ -158,7 +161,7 @@ impl Model {
 
     /// The function was reset.
     pub(crate) fn reset(&mut self) {
-        self.cqp = None;
+        self.reset_below_cqp |= self.cqp.take().is_some();
         self.drop_objects();
         self.regs = Registers::default();
         self.filters.clear();

@@ -12,8 +12,8 @@ const HELP: &[&str] = &[
     "state | counters | ops | groups | qps | cqs",
     "frames [count=N]",
     "link up=BOOL",
-    "reset kind=pfr|corer",
-    "inject frame=HEX",
+    "reset kind=pfr|corer|silent",
+    "inject frame=HEX | cause=NAME | ae=.. | critical=..",
     "drop|duplicate [dir=rx|tx] [kind=roce|any|other] [nth=N] [count=N] | clear=true",
     "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
     "interrupts [lose=N vector=V]",
@@ -31,8 +31,8 @@ pub fn execute(card: &Card, request: &Request) -> Answer {
         "reset" => reset(card, request),
         "interrupts" => interrupts(card, request),
         command => port::execute(card.port(), request)
-            .or_else(|| card.rdma().control(command, &request.args))
             .or_else(|| card.lan().control(command, &request.args))
+            .or_else(|| card.rdma().control(command, &request.args))
             .unwrap_or_else(|| Err(format!("{command}: unknown command"))),
     }
 }
@@ -85,14 +85,21 @@ fn interrupts(card: &Card, request: &Request) -> Answer {
     Ok(interrupt_state(card))
 }
 
-/// `reset kind=pfr|corer`.
+/// `PFINT_OICR` cause: a PCI exception, upon which the driver resets its function.
+const OICR_PCI_EXCEPTION: u32 = 1 << 21;
+
+/// `reset kind=pfr|corer|silent`: a function reset that the driver is made to do, a core reset that
+/// it learns of by interrupt, or a function reset that nobody tells it of.
 fn reset(card: &Card, request: &Request) -> Answer {
-    let kind = match request.need_text("kind")? {
-        "pfr" => Reset::Function,
-        "corer" => Reset::Core,
-        other => return Err(format!("reset: kind must be pfr or corer, not {other}")),
-    };
-    // The LAN half tells the driver of a core reset; a function reset takes it by surprise.
-    nic_bus::Card::reset(card, kind);
+    match request.need_text("kind")? {
+        "pfr" => card.lan().other_cause(OICR_PCI_EXCEPTION),
+        "corer" => nic_bus::Card::reset(card, Reset::Core),
+        "silent" => nic_bus::Card::reset(card, Reset::Function),
+        other => {
+            return Err(format!(
+                "reset: kind must be pfr, corer or silent, not {other}"
+            ))
+        }
+    }
     Ok(json!({}))
 }

@@ -3,7 +3,7 @@
 //!
 //! [`request`] is the form of lines and replies, [`channel`] the sockets they come over, [`port`] the
 //! commands about a port of the fabric, [`card`] those about a card and its halves. Whatever
-//! neither knows is offered to the RDMA half and then to the LAN half.
+//! neither knows is offered to the LAN half and then to the RDMA half.
 
 mod card;
 pub mod channel;
