@@ -175,9 +175,8 @@ class Boot(Part):
         shutil.copy(kernel / "vmlinuz", out / "vmlinuz")
         with open(out / "initrd.cpio", "wb") as file:
             self._initramfs(Cpio(file), tree, root.path() / "usr/bin/busybox")
-        step.run(root.enter(["mkfs.erofs", "-T0", "--exclude-regex=^(build|source)$",
-                             out / "modules.erofs", kernel / "lib/modules"],
-                            binds=[out, kernel]))
+        step.run(root.enter(["mkfs.erofs", "-T0", out / "modules.erofs",
+                             kernel / "lib/modules"], binds=[out, kernel]))
 
     def _initramfs(self, cpio: Cpio, tree: Path, busybox: Path) -> None:
         for folder in ("bin", "dev", "proc", "sys", "mnt", "lib"):

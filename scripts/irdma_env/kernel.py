@@ -145,6 +145,7 @@ class Tree(Part):
     inside = "/build/linux"
 
     def inputs(self):
+        # Of the build root only the compilers count, which are those of the release.
         return [self.catalog["kernel"].key, self.make]
 
     def build(self, out, step):

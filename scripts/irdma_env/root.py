@@ -117,8 +117,6 @@ class Root(Part):
             sources.unlink(missing_ok=True)
         for name in ("resolv.conf", "hosts"):
             (out / "etc" / name).touch()
-        (out / "usr/bin/cc").exists() or (out / "usr/bin/cc").symlink_to("gcc-14")
-        (out / "usr/bin/gcc").exists() or (out / "usr/bin/gcc").symlink_to("gcc-14")
 
     # -- running things -----------------------------------------------------
 

@@ -106,6 +106,7 @@ class Guest:
         self._status = None
         self._errors = []
         self._exited = asyncio.Event()
+        self._out_open = False
         self._out_closed = asyncio.Event()
         self.stage = "starting"
         self.process = None
@@ -220,6 +221,7 @@ class Guest:
 
     async def _serve_out(self, reader, _writer) -> None:
         """Output of the command."""
+        self._out_open = True
         try:
             while True:
                 try:
@@ -270,8 +272,9 @@ class Guest:
             exited.cancel()
             if not ended.done():
                 ended.cancel()
-        if not reasons:
-            await asyncio.wait_for(self._out_closed.wait(), POWEROFF_TIMEOUT)
+        if self._out_open and ended.done():
+            # What is under way comes before the verdict.
+            await self._out_closed.wait()
         return self.judge(reasons)
 
     def judge(self, reasons: list) -> Result:

@@ -13,6 +13,7 @@ E810_DRIVERS = ("irdma_rs", "irdma")
 VIRTIO_DRIVERS = ("rxe", "none")
 DRIVERS = E810_DRIVERS + VIRTIO_DRIVERS
 MAX_GUESTS = 16
+MAX_CPUS = 16
 _MEMORY = re.compile(r"^([1-9]\d*)([MG])$")
 
 
@@ -42,8 +43,8 @@ class Options:
             raise EnvError(f"--cpus {self.cpus}: at least 2 with a virtual E810: with one, "
                            "the emulator's atomic operations lose updates to memory that "
                            "the device shares")
-        if self.cpus < 1:
-            raise EnvError(f"--cpus {self.cpus}: at least 1")
+        if not 1 <= self.cpus <= MAX_CPUS:
+            raise EnvError(f"--cpus {self.cpus}: 1 to {MAX_CPUS} are possible")
         match = _MEMORY.match(self.mem)
         if not match or self.mem_mib() < 256:
             raise EnvError(f"--mem {self.mem}: a size like 1G or 1536M, at least 256M")

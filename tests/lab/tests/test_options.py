@@ -40,7 +40,8 @@ class Parse(unittest.TestCase):
 
     def test_what_cannot_work_is_refused(self):
         for extra in (dict(guests=0), dict(guests=17), dict(driver="mlx5"),
-                      dict(driver="irdma,rxe", guests=3), dict(cpus=1), dict(mem="1T"),
+                      dict(driver="irdma,rxe", guests=3), dict(cpus=1),
+                      dict(driver="none", cpus=0), dict(cpus=17), dict(mem="1T"),
                       dict(mem="64M"), dict(timeout=0), dict(allow_warn=["("])):
             with self.assertRaises(EnvError, msg=str(extra)):
                 Options(**{"command": ["true"], **extra}).check()
