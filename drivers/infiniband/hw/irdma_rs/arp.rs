@@ -203,11 +203,6 @@ impl ArpRef {
         self.index
     }
 
-    /// The destination address.
-    pub(crate) fn mac(&self) -> Mac {
-        self.mac
-    }
-
     /// Whether the device accepted the entry. Certain once an operation posted after
     /// [`ArpTable::get`] has completed.
     ///

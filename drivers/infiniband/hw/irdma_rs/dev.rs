@@ -58,8 +58,6 @@ pub(crate) struct Limits {
     pub(crate) groups: u32,
     /// Destination MAC addresses.
     pub(crate) arps: u32,
-    /// Page buffer list entries.
-    pub(crate) pbles: u32,
 }
 
 /// Version of the firmware.
@@ -81,8 +79,6 @@ pub(crate) struct Ids {
     pub(crate) mrs: Arc<IdSpace>,
     /// Address handles.
     pub(crate) ahs: Arc<IdSpace>,
-    /// Multicast groups.
-    pub(crate) groups: Arc<IdSpace>,
     /// Protection domains.
     pub(crate) pds: Arc<IdSpace>,
 }
@@ -132,14 +128,12 @@ impl Dev {
                 .count(Object::Fsimc)
                 .min(u32::from(McastGroup::INDEX_LIMIT)),
             arps: hmc.count(Object::Arp),
-            pbles: hmc.count(Object::Pble),
         };
         let ids = Ids {
             qps: IdSpace::new(FIRST_QUEUE, limits.qps)?,
             cqs: IdSpace::new(FIRST_QUEUE, limits.cqs)?,
             mrs: IdSpace::new(1, limits.mrs)?,
             ahs: IdSpace::new(1, limits.ahs)?,
-            groups: IdSpace::new(1, limits.groups)?,
             pds: IdSpace::new(FIRST_QUEUE, PD_LIMIT)?,
         };
         let arp = ArpTable::new(cqp.clone(), limits.arps)?;

@@ -141,11 +141,6 @@ pub(crate) struct LentId {
 }
 
 impl LentId {
-    /// The number.
-    pub(crate) fn get(&self) -> u32 {
-        self.id.value
-    }
-
     /// The device does not use the number any more: frees it.
     pub(crate) fn release(self) {
         drop(ManuallyDrop::into_inner(self.id));

@@ -59,11 +59,6 @@ impl DmaWords {
             .wrapping_add(index.wrapping_mul(size_of::<u64>()) as DmaAddress))
     }
 
-    /// Number of words.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Word `index`.
     ///
     /// # Errors

@@ -11,9 +11,6 @@ use kernel::io::register;
 /// The part of BAR0 this driver touches from the kernel.
 pub(crate) const BAR_SIZE: usize = 0x80_0000;
 
-/// Offset in BAR0 of the page of doorbells that is mapped to user space.
-pub(crate) const USER_DOORBELL_OFFSET: u64 = 0x7f_0000;
-
 /// Vectors that `GLINT_DYN_CTL` is declared for.
 const VECTORS: usize = 2048;
 

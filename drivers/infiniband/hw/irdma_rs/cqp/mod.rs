@@ -14,7 +14,8 @@
 //!
 //! # When the device does not answer
 //!
-//! If nothing at all completes for [`STALL`] while something is outstanding, the queue is dead: all
+//! If nothing at all completes for [`STALL`] while something is outstanding, or if one operation is
+//! outstanding for [`LOST`] whatever else completes, the queue is dead: all
 //! outstanding operations end with [`Failure::TimedOut`], all later ones with
 //! [`Failure::NotSent`]`(ETIMEDOUT)` at once, no doorbell is written any more, and one reset of the
 //! function is requested. Memory and ids that a failed operation leaves with the device go to
@@ -86,6 +87,9 @@ use ring::{
 
 /// Without any completion for this long, the device has stalled.
 pub(crate) const STALL: Delta = Delta::from_secs(5);
+
+/// Operations complete in order: one that is outstanding for this long while others complete is lost.
+const LOST: Delta = Delta::from_secs(20);
 
 /// Without any completion for this long, the device may have been reset.
 const LATE: Delta = Delta::from_millis(200);
@@ -625,7 +629,10 @@ impl Cqp {
     pub(crate) fn check_progress(&self) {
         let (late, stalled) = {
             let ring = self.ring.lock();
-            (ring.has_stalled(LATE), ring.has_stalled(STALL))
+            (
+                ring.has_stalled(LATE),
+                ring.has_stalled(STALL) || ring.has_lost(LOST),
+            )
         };
         if late && !self.exists() {
             self.shut(EBUSY);

@@ -52,7 +52,6 @@ ops! {
     DestroyQp = 0x02, "DESTROY_QP";
     CreateCq = 0x03, "CREATE_CQ";
     DestroyCq = 0x05, "DESTROY_CQ";
-    AllocStag = 0x09, "ALLOC_STAG";
     RegMr = 0x0a, "REG_MR";
     DeallocStag = 0x0d, "DEALLOC_STAG";
     ManageArp = 0x0f, "MANAGE_ARP";
@@ -70,8 +69,6 @@ ops! {
     CreateMcastGrp = 0x26, "CREATE_MCAST_GRP";
     ModifyMcastGrp = 0x27, "MODIFY_MCAST_GRP";
     DestroyMcastGrp = 0x28, "DESTROY_MCAST_GRP";
-    SuspendQp = 0x29, "SUSPEND_QP";
-    ResumeQp = 0x2a, "RESUME_QP";
     ShmcPagesAllocated = 0x2b, "SHMC_PAGES_ALLOCATED";
     WorkSchedNode = 0x2c, "WORK_SCHED_NODE";
     GatherStats = 0x2e, "GATHER_STATS";

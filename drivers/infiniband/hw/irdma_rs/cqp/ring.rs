@@ -35,6 +35,8 @@ pub(super) struct Slot {
     pub(super) op: Op,
     /// Who wants to know.
     pub(super) pending: Arc<dyn Pending>,
+    /// When it was put there.
+    posted: Instant<Monotonic>,
 }
 
 /// What to store and ring after [`Ring::post`].
@@ -153,10 +155,15 @@ impl Ring {
             .slots
             .get_mut(usize::from(index))
             .ok_or(Failure::NotSent(ERANGE))?;
+        let posted = Instant::now();
         if self.head == self.tail {
-            self.progress = Instant::now();
+            self.progress = posted;
         }
-        *place = Some(Slot { op, pending });
+        *place = Some(Slot {
+            op,
+            pending,
+            posted,
+        });
         if index == 0 {
             self.polarity = !self.polarity;
         }
@@ -196,6 +203,15 @@ impl Ring {
     /// Whether something is outstanding and nothing has completed for `limit`.
     pub(super) fn has_stalled(&self, limit: Delta) -> bool {
         self.is_alive() && self.tail != self.head && self.progress.elapsed() > limit
+    }
+
+    /// Whether the oldest operation is outstanding for longer than `limit`, whatever came after it.
+    pub(super) fn has_lost(&self, limit: Delta) -> bool {
+        self.is_alive()
+            && matches!(
+                self.slots.get(usize::from(self.tail)),
+                Some(Some(oldest)) if oldest.posted.elapsed() > limit
+            )
     }
 
     /// Ends a living ring; tells the oldest outstanding operation. `None` if it was dead before or

@@ -38,12 +38,10 @@ bitfield! {
     /// Word 1 of an entry.
     struct Aeqe(u64) {
         63:63 valid;
-        56:54 iwstate;
         53:50 aesrc;
         46:46 qpcqid_hi;
         45:34 aecode;
         33:33 overflow;
-        32:18 wqdescidx;
         17:0 qpcqid_low;
     }
 }
@@ -147,10 +145,6 @@ pub(crate) struct AsyncEvent {
     pub(crate) source: Source,
     /// Number of the queue pair or completion queue: any value the device can make up.
     pub(crate) number: u32,
-    /// Index of the work queue entry concerned.
-    pub(crate) wqe_index: u16,
-    /// State of the queue pair after the event, in the device's numbers.
-    pub(crate) qp_state: u8,
     /// The queue itself overflowed: events were lost.
     pub(crate) overflow: bool,
 }
@@ -163,8 +157,6 @@ impl From<Aeqe> for AsyncEvent {
             source: entry.aesrc().get().into(),
             // CAST: 19 bits.
             number: number as u32,
-            wqe_index: entry.wqdescidx().cast::<u16>().get(),
-            qp_state: entry.iwstate().cast::<u8>().get(),
             overflow: entry.overflow().into_bool(),
         }
     }

@@ -59,9 +59,4 @@ impl<T: ?Sized + Send + Sync> Table<T> {
     pub(crate) fn get(&self, number: u32) -> Option<Arc<T>> {
         self.entries.lock().get(number as usize)?.clone()
     }
-
-    /// One more than the greatest number.
-    pub(crate) fn limit(&self) -> usize {
-        self.entries.lock().len()
-    }
 }

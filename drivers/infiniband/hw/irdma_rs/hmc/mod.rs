@@ -148,6 +148,24 @@ impl Hmc {
     pub(crate) fn announce(&self) -> Result {
         let mut state = self.state.lock();
         let mut batch = segment::Batch::new(self.port.pf_id());
+        let announced = self.announce_static(&mut state, &mut batch);
+        if announced.is_err() {
+            // What the device was not told of need not be taken away from it.
+            for index in batch.unsent() {
+                if let Some(place) = state.segments.get_mut(index as usize) {
+                    *place = Segment::Absent;
+                }
+            }
+        }
+        drop(state);
+        announced?;
+        self.cqp.execute(&cmd::ShmcPagesAllocated {
+            function: self.port.pf_id(),
+        })?;
+        Ok(())
+    }
+
+    fn announce_static(&self, state: &mut State, batch: &mut segment::Batch) -> Result {
         for object in Object::ALL {
             if object == Object::Pble {
                 continue;
@@ -167,11 +185,7 @@ impl Hmc {
                 batch.push(&self.cqp, place.entry(index))?;
             }
         }
-        batch.flush(&self.cqp)?;
-        self.cqp.execute(&cmd::ShmcPagesAllocated {
-            function: self.port.pf_id(),
-        })?;
-        Ok(())
+        Ok(batch.flush(&self.cqp)?)
     }
 
     /// Makes the device forget all memory. Stops quietly where the control queue does.
@@ -193,16 +207,5 @@ impl Hmc {
     pub(crate) fn leak(&self) {
         let segments = core::mem::take(&mut self.state.lock().segments);
         core::mem::forget(segments);
-    }
-
-    /// Memory announced so far, in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        let state = self.state.lock();
-        let present = state
-            .segments
-            .iter()
-            .filter(|segment| !matches!(segment, Segment::Absent))
-            .count();
-        (present as u64).saturating_mul(SEGMENT)
     }
 }

@@ -282,12 +282,6 @@ impl Pbles {
         }
         Ok(())
     }
-
-    /// Gives the space up for good: the device may still read it.
-    pub(crate) fn retire(mut self) {
-        self.root = None;
-        self.leaves.clear();
-    }
 }
 
 impl Hmc {

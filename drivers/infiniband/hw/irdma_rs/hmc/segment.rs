@@ -161,6 +161,15 @@ impl Batch {
         }
     }
 
+    /// Segments whose descriptors certainly did not reach the device, after a failure.
+    pub(super) fn unsent(&self) -> impl Iterator<Item = u32> + '_ {
+        self.entries
+            .get(..self.len)
+            .unwrap_or(&[])
+            .iter()
+            .map(SdEntry::index)
+    }
+
     /// Sends what there is.
     pub(super) fn flush(&mut self, cqp: &Cqp) -> Result<(), Failure> {
         let entries = self.entries.get(..self.len).unwrap_or(&[]);
@@ -171,7 +180,9 @@ impl Batch {
             function: self.function,
             entries,
         });
-        self.len = 0;
+        if !matches!(result, Err(failure) if !failure.in_flight()) {
+            self.len = 0;
+        }
         result
     }
 }

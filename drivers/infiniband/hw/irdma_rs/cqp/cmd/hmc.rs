@@ -75,6 +75,15 @@ impl SdEntry {
     /// Pages in a segment.
     const PAGES: u64 = 512;
 
+    /// Index of the segment.
+    pub(crate) fn index(&self) -> u32 {
+        match *self {
+            Self::Direct { index, .. } | Self::Paged { index, .. } | Self::Clear { index, .. } => {
+                index
+            }
+        }
+    }
+
     /// The command and data words.
     fn words(&self) -> Result<(SdCommand, SdData)> {
         let (index, address, direct, valid) = match *self {

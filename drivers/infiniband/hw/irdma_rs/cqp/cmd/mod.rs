@@ -45,8 +45,7 @@ pub(crate) use cq::{
 };
 pub(crate) use flush::{
     FlushCode,
-    FlushWqes,
-    Flushed, //
+    FlushWqes, //
 };
 pub(crate) use hmc::{
     SdEntry,
@@ -70,9 +69,7 @@ pub(crate) use qp::{
     ModifyQp,
     QpRef,
     QpState,
-    QpType,
-    ResumeQp,
-    SuspendQp, //
+    QpType, //
 };
 pub(crate) use sched::{
     Node,
@@ -81,7 +78,6 @@ pub(crate) use sched::{
 };
 pub(crate) use stag::{
     Access,
-    AllocStag,
     DeallocStag,
     HostPageSize,
     MrPages,

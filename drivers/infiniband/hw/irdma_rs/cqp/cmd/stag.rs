@@ -168,39 +168,6 @@ impl Command for RegMr {
     fn answer(&self, _: Completed) -> Self::Answer {}
 }
 
-/// Takes a steering tag for later fast registration.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AllocStag {
-    /// The upper 24 bits of the steering tag.
-    pub(crate) stag_index: u32,
-    /// Protection domain.
-    pub(crate) pd: u32,
-    /// Longest registration it will carry, in bytes.
-    pub(crate) max_length: u64,
-}
-
-impl Command for AllocStag {
-    const OP: Op = Op::AllocStag;
-    type Answer = ();
-
-    fn wqe(&self) -> Result<Wqe> {
-        Ok(Wqe::new()
-            .with::<1>(
-                StagLength::from(0)
-                    .try_with_staglen(self.max_length)?
-                    .try_with_pdid(self.pd)?,
-            )
-            .with::<2>(StagKey::from(0).try_with_idx(self.stag_index)?)
-            .with::<3>(
-                StagHeader::from(0)
-                    .with_const_mr::<1>()
-                    .with_const_remaccenabled::<1>(),
-            ))
-    }
-
-    fn answer(&self, _: Completed) -> Self::Answer {}
-}
-
 /// Gives a steering tag back. Once it has succeeded, no access through it is in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeallocStag {
