@@ -161,7 +161,7 @@ proptest! {
             }
         }
         Backend::reset(&*bench.card, ResetCause::Machine);
-        let state = bench.card.rdma().control("state", &serde_json::json!({})).unwrap().unwrap();
+        let state = bench.state();
         for objects in ["qps", "cqs", "mrs", "ahs", "groups", "ceqs"] {
             prop_assert_eq!(&state[objects], 0, "{}", objects);
         }

@@ -7,7 +7,7 @@
 //! unacknowledged one waits for the acknowledgement.
 
 use crate::aeq::{code, Event, Source};
-use crate::bits::{bit, bits, bytes, len64, low32, low8, Field};
+use crate::bits::{bit, bits, bytes, len64, low32, Field};
 use crate::cqe;
 use crate::cqp::error::CqpError;
 use crate::cqp::CCQ;
@@ -31,7 +31,6 @@ mod shadow {
     pub(super) const SELECT: Field = bits(13, 0);
     pub(super) const ARM_NEXT: Field = bit(14);
     pub(super) const ARM_SOLICITED: Field = bit(15);
-    pub(super) const ARM_SEQ: Field = bits(17, 16);
 }
 
 /// What CREATE_CQ says.
@@ -115,7 +114,6 @@ pub(crate) struct Cq {
     /// Number of resizes.
     resizes: u64,
     arm: Option<Arm>,
-    arm_seq: u8,
     /// An event was sent and not acknowledged.
     unacknowledged: bool,
     /// An event waits for the acknowledgement.
@@ -132,7 +130,6 @@ impl Cq {
             old: None,
             resizes: 0,
             arm: None,
-            arm_seq: 0,
             unacknowledged: false,
             held: false,
             overflowed: false,
@@ -209,16 +206,12 @@ impl Cq {
         self.ring.unread(arm) || self.old.as_ref().is_some_and(|old| old.unread(arm))
     }
 
-    /// Applies the arm request in the shadow area. The sequence number tells a new request from a
-    /// second doorbell for an old one.
+    /// Applies the arm request in the shadow area: each doorbell is one. The sequence number beside
+    /// it cannot tell requests apart, since it comes round after four and the driver may have made
+    /// several before the first doorbell got here.
     fn apply_arm(&mut self, dma: &dyn Dma) -> Result<bool, MemError> {
         let consistent = self.read_consumer(dma)?;
         let word = dma.read_u64(self.arm_addr()?)?;
-        let seq = low8(shadow::ARM_SEQ.get(word));
-        if seq == self.arm_seq {
-            return Ok(consistent);
-        }
-        self.arm_seq = seq;
         if shadow::ARM_NEXT.is_set(word) {
             self.arm = Some(Arm::Next);
         } else if shadow::ARM_SOLICITED.is_set(word) {

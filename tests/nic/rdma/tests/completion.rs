@@ -79,15 +79,16 @@ fn arming_with_entries_unread_fires_at_once() {
     assert_eq!(r.d.ceqe(), Some(3));
 }
 
+/// The driver runs ahead of its doorbells: the sequence number has come round when the first of
+/// them arrives.
 #[test]
-fn a_second_doorbell_for_an_arm_does_nothing() {
+fn arms_made_before_the_device_looks_are_not_lost() {
     let mut r = rig(64);
+    let shadow = r.cq.shadow + 32;
+    r.d.host.write_u64(shadow, 1 << 14 | 1 << 15).unwrap();
+    (0..4).for_each(|_| r.d.set(driver::CQ_ARM, 3));
     r.exchange(false);
-    r.d.arm(&mut r.cq, true);
     assert_eq!(r.d.ceqe(), Some(3));
-    r.d.set(CQ_ACK, 3);
-    r.d.set(driver::CQ_ARM, 3);
-    assert_eq!(r.d.ceqe(), None);
 }
 
 #[test]
