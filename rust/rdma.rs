@@ -22,6 +22,8 @@ use kernel::prelude::*;
 
 #[path = "bindings/mod.rs"]
 mod bindings;
+#[path = "bindings/layout.rs"]
+mod layout;
 
 #[path = "rdma/ah.rs"]
 pub mod ah;
@@ -99,6 +101,7 @@ struct RdmaModule;
 
 impl kernel::Module for RdmaModule {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        layout::check()?;
         Ok(Self)
     }
 }

@@ -11,9 +11,12 @@
 #include <linux/export.h>
 #include <linux/inetdevice.h>
 #include <linux/mm.h>
+#include <linux/net/intel/iidc_rdma.h>
+#include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
 #include <net/addrconf.h>
+#include <net/if_inet6.h>
 #include <net/neighbour.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
@@ -23,6 +26,40 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "helpers.h"
+
+/* What rust/bindings/layout.rs compares with, in its order. */
+const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN] = {
+	sizeof(struct ib_ah),
+	sizeof(struct ib_block_iter),
+	sizeof(struct ib_cq),
+	sizeof(struct ib_device),
+	offsetof(struct ib_device, dev),
+	sizeof(struct ib_device_attr),
+	sizeof(struct ib_device_ops),
+	offsetof(struct ib_device_ops, size_ib_qp),
+	sizeof(struct ib_gid_attr),
+	sizeof(struct ib_mr),
+	sizeof(struct ib_pd),
+	sizeof(struct ib_port_attr),
+	sizeof(struct ib_qp),
+	sizeof(struct ib_qp_attr),
+	sizeof(struct ib_qp_init_attr),
+	sizeof(struct ib_ucontext),
+	sizeof(struct ib_ud_wr),
+	sizeof(struct ib_umem),
+	sizeof(struct ib_wc),
+	sizeof(struct iidc_rdma_core_auxiliary_dev),
+	sizeof(struct iidc_rdma_core_auxiliary_drv),
+	sizeof(struct iidc_rdma_priv_dev_info),
+	offsetof(struct in_ifaddr, ifa_local),
+	offsetof(struct inet6_ifaddr, if_list),
+	offsetof(struct neighbour, dev),
+	sizeof(struct net_device),
+	offsetof(struct net_device, mtu),
+	sizeof(struct rdma_ah_attr),
+	sizeof(struct rdma_user_mmap_entry),
+	sizeof(struct uverbs_attr_bundle),
+};
 
 dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter)
 {

@@ -21,6 +21,10 @@ struct pci_dev;
 /* Result bit of rdma_rs_neigh_read(): the address in @mac is valid. */
 #define RDMA_RS_NEIGH_VALID 0x100
 
+/* Sizes and offsets as the C compiler sees them. */
+#define RDMA_RS_LAYOUT_LEN 30
+extern const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN];
+
 dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter);
 void rdma_rs_dev_hold(struct net_device *dev);
 void rdma_rs_dev_put(struct net_device *dev);

@@ -159,7 +159,7 @@ pub(crate) unsafe extern "C" fn create<D: Operations>(
         // SAFETY: The core set the domain, which outlives its handles.
         let pd = unsafe { Pd::<D>::from_raw((*raw).pd) };
         // SAFETY: By this function's contract.
-        let caller = unsafe { Caller::from_udata(udata) };
+        let caller = unsafe { Caller::from_udata(udata) }?;
         let init = AhInit {
             // SAFETY: Valid during the call.
             attr: unsafe { &*attr },

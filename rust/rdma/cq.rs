@@ -334,7 +334,7 @@ pub(crate) unsafe extern "C" fn create<D: Operations>(
             unsafe { &raw mut (*bundle).__bindgen_anon_1.__bindgen_anon_1.driver_udata }
         };
         // SAFETY: By this function's contract.
-        let caller = unsafe { Caller::from_udata(udata) };
+        let caller = unsafe { Caller::from_udata(udata) }?;
         // SAFETY: The core set the consumer; the slot is closed on failure and on destroy.
         let upcall = unsafe { CqUpcall::new(raw) }?;
         let init = CqInit {

@@ -173,22 +173,22 @@ pub(crate) unsafe extern "C" fn register_user<D: Operations>(
     dmah: *mut bindings::ib_dmah,
     udata: *mut bindings::ib_udata,
 ) -> *mut bindings::ib_mr {
-    // DMA handles steer the memory's traffic, which no device of this layer can do.
-    if !dmah.is_null() {
-        return to_ptr(Err(EOPNOTSUPP));
-    }
+    to_ptr((|| {
+        // DMA handles steer the memory's traffic, which no device of this layer can do.
+        if !dmah.is_null() {
+            return Err(EOPNOTSUPP);
+        }
 
-    let init = D::Mr::register_user(
         // SAFETY: By this function's contract.
-        unsafe { Pd::<D>::from_raw(pd) },
-        UserRange { start, len, iova },
-        Access::from_raw(access),
+        let domain = unsafe { Pd::<D>::from_raw(pd) };
         // SAFETY: By this function's contract.
-        unsafe { Caller::from_udata(udata) },
-    );
+        let caller = unsafe { Caller::from_udata(udata) }?;
+        let range = UserRange { start, len, iova };
+        let init = D::Mr::register_user(domain, range, Access::from_raw(access), caller);
 
-    // SAFETY: By this function's contract.
-    to_ptr(unsafe { hand_over::<D>(pd, init) })
+        // SAFETY: By this function's contract.
+        unsafe { hand_over::<D>(pd, init) }
+    })())
 }
 
 /// # Safety

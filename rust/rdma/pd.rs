@@ -38,7 +38,7 @@ pub(crate) unsafe extern "C" fn alloc<D: Operations>(
         // SAFETY: The core set the device, which outlives its objects.
         let dev = unsafe { Device::<D>::from_raw((*raw).device) };
         // SAFETY: By this function's contract.
-        let caller = unsafe { Caller::from_udata(udata) };
+        let caller = unsafe { Caller::from_udata(udata) }?;
 
         // SAFETY: The core allocated `size_ib_pd` zeroed octets.
         unsafe { Pd::<D>::create(raw, (), D::Pd::alloc(dev, caller)) }?;

@@ -422,7 +422,7 @@ pub(crate) unsafe extern "C" fn create<D: Operations>(
         // SAFETY: The core set the domain, which outlives its QPs.
         let pd = unsafe { Pd::<D>::from_raw((*raw).pd) };
         // SAFETY: By this function's contract.
-        let caller = unsafe { Caller::from_udata(udata) };
+        let caller = unsafe { Caller::from_udata(udata) }?;
         // SAFETY: The core set the consumer; the slot is closed on failure and on destroy.
         let upcall = unsafe { QpUpcall::new(raw) }?;
         let init = QpInit {
@@ -466,7 +466,7 @@ pub(crate) unsafe extern "C" fn modify<D: Operations>(
         // SAFETY: By this function's contract.
         let change = QpChange::from_raw(unsafe { &*attr }, mask)?;
         // SAFETY: By this function's contract.
-        let caller = unsafe { Caller::from_udata(udata) };
+        let caller = unsafe { Caller::from_udata(udata) }?;
 
         D::Qp::modify(this, change, caller).map(|()| 0)
     })

@@ -11,10 +11,14 @@ use kernel::{
         from_err_ptr,
         to_result, //
     },
+    new_mutex,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Mutex, //
     }, //
 };
 
@@ -294,6 +298,8 @@ impl CqOps<Fake> for FakeCq {
 #[pin_data]
 struct FakeQp {
     caps: QpCaps,
+    #[pin]
+    state: Mutex<QpState>,
     sent: Atomic<u32>,
     _counted: Counted,
 }
@@ -312,6 +318,7 @@ impl QpOps<Fake> for FakeQp {
         try_pin_init!(Self {
             _counted: counted,
             caps: init.caps(),
+            state <- new_mutex!(QpState::Reset, "FakeQp::state"),
             sent: if fail {
                 return Err(ENOSPC);
             } else {
@@ -332,18 +339,19 @@ impl QpOps<Fake> for FakeQp {
     }
 
     fn modify(this: Pin<&Qp<Fake>>, change: QpChange<'_>, _caller: Caller<'_, Fake>) -> Result {
-        let next = change.state.unwrap_or(QpState::Reset);
+        let mut state = this.state.lock();
+        let next = change.state.unwrap_or(*state);
 
-        if change.is_allowed(QpState::Reset, next, this.qp_type()) {
-            Ok(())
-        } else {
-            Err(EINVAL)
+        if !change.is_allowed(*state, next, this.qp_type()) {
+            return Err(EINVAL);
         }
+        *state = next;
+        Ok(())
     }
 
     fn query(this: Pin<&Qp<Fake>>) -> Result<QpAttrs> {
         Ok(QpAttrs {
-            state: QpState::Init,
+            state: *this.state.lock(),
             caps: this.caps(),
             access: Access::default(),
             pkey_index: 0,
@@ -724,7 +732,6 @@ fn modify_and_query_convert() -> Result {
         | bindings::ib_qp_attr_mask_IB_QP_PORT
         | bindings::ib_qp_attr_mask_IB_QP_QKEY;
 
-    check!(call(bindings::ib_qp_state_IB_QPS_INIT, to_init) == 0);
     // Without a Q_Key.
     check!(
         call(
@@ -732,6 +739,7 @@ fn modify_and_query_convert() -> Result {
             to_init & !bindings::ib_qp_attr_mask_IB_QP_QKEY
         ) == EINVAL.to_errno()
     );
+    check!(call(bindings::ib_qp_state_IB_QPS_INIT, to_init) == 0);
     // No such state, and no such attribute.
     check!(call(17, to_init) == EINVAL.to_errno());
     check!(

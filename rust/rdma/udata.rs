@@ -147,29 +147,32 @@ impl<D: Operations> Clone for Caller<'_, D> {
 impl<D: Operations> Copy for Caller<'_, D> {}
 
 impl<'a, D: Operations> Caller<'a, D> {
+    /// # Errors
+    ///
+    /// `EINVAL` for private data without a context.
+    ///
     /// # Safety
     ///
     /// `udata` is null or the `driver_udata` of the bundle of a call on a device of `D`, valid
     /// during `'a`, whose context is finished.
-    pub(crate) unsafe fn from_udata(udata: *mut bindings::ib_udata) -> Self {
+    pub(crate) unsafe fn from_udata(udata: *mut bindings::ib_udata) -> Result<Self> {
         if udata.is_null() {
-            return Self::Kernel;
+            return Ok(Self::Kernel);
         }
 
         // SAFETY: Embedded in a valid bundle by this function's contract.
         let ucontext = unsafe { bindings::rdma_rs_udata_to_ucontext(udata) };
         if ucontext.is_null() {
-            // The core promises a context with every udata; without one, nothing of a process
-            // can be used.
-            return Self::Kernel;
+            // The core promises a context with every udata. A process must not pass for the kernel.
+            return Err(EINVAL);
         }
 
-        Self::User {
+        Ok(Self::User {
             // SAFETY: By this function's contract.
             udata: unsafe { Udata::from_raw(udata) },
             // SAFETY: The context of a call on a device of `D`, alive during the call.
             ucontext: unsafe { Ucontext::<D>::from_raw(ucontext) },
-        }
+        })
     }
 
     /// The private data, if a process called.
