@@ -117,6 +117,7 @@ class Session:
         """Run it; returns the exit status. Nothing is left when this returns."""
         about = {"driver": self.options.driver, "guests": self.options.guests,
                  "command": self.options.command}
+        self._start = time.monotonic()
         self.logs = rundir.log_dir(self._catalog.cache)
         self.run = rundir.RunDir(dict(about, logs=os.fspath(self.logs)))
         try:
