@@ -100,6 +100,8 @@ def run(report, folder: Path) -> None:
     clean = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
     _stream(report, folder, "scripts and lab, unit tests",
             [TREE / "tests/lab/run-tests", "-v"], unittest_line)
+    _stream(report, folder, "lab, with guests",
+            [TREE / "tests/lab/self-check", "-v"], unittest_line)
     _stream(report, folder, "suites, unit tests",
             [sys.executable, "-m", "unittest", "-v"], unittest_line,
             cwd=TREE / "tests/suites", env=clean)
