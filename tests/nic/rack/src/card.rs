@@ -120,6 +120,7 @@ impl nic_bus::Card for Card {
             .unwrap_or_else(PoisonError::into_inner);
         self.rdma.reset(kind);
         self.gates.reset(kind == Reset::Core);
+        self.msix.forget_pending();
         self.lan.reset(kind);
     }
 

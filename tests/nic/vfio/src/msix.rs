@@ -1,21 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 //! MSI-X vectors as the client connects them: one event descriptor each.
 //!
-//! The table with addresses, data and masks lives in the client. A vector without a descriptor is
-//! not in use; raising it is counted and does nothing, as an unprogrammed vector of a card.
+//! The table with addresses, data and masks lives in the client, which takes the descriptor of a
+//! vector away while the guest masks it. An interrupt of that time is pending, as in the pending bit
+//! array of a card, and is sent when the vector is connected.
 
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const DATA_NONE: u32 = 1 << 0;
 const DATA_EVENTFD: u32 = 1 << 2;
 const ACTION_TRIGGER: u32 = 1 << 5;
 
+/// One vector.
+#[derive(Default)]
+struct Vector {
+    fd: Option<OwnedFd>,
+    pending: bool,
+}
+
+impl Vector {
+    /// Sends the interrupt, or keeps it in mind; whether it was sent.
+    fn raise(&mut self) -> bool {
+        let sent = self
+            .fd
+            .as_ref()
+            .is_some_and(|fd| rustix::io::write(fd, &1u64.to_ne_bytes()).is_ok());
+        self.pending = !sent;
+        sent
+    }
+
+    fn connect(&mut self, fd: Option<OwnedFd>) {
+        self.fd = fd;
+        if self.pending && self.fd.is_some() {
+            self.raise();
+        }
+    }
+}
+
 /// The vectors of one function.
 pub struct Msix {
-    vectors: RwLock<Vec<Option<OwnedFd>>>,
+    vectors: Mutex<Vec<Vector>>,
     raised: AtomicU64,
     unconnected: AtomicU64,
 }
@@ -23,9 +50,8 @@ pub struct Msix {
 impl Msix {
     /// `count` vectors, none connected.
     pub fn new(count: u16) -> Self {
-        let vectors = RwLock::new((0..count).map(|_| None).collect());
         Self {
-            vectors,
+            vectors: Mutex::new((0..count).map(|_| Vector::default()).collect()),
             raised: AtomicU64::new(0),
             unconnected: AtomicU64::new(0),
         }
@@ -33,10 +59,7 @@ impl Msix {
 
     /// Number of vectors.
     pub fn count(&self) -> usize {
-        self.vectors
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.vectors().len()
     }
 
     /// Interrupts raised, and those raised on unconnected vectors.
@@ -49,9 +72,10 @@ impl Msix {
 
     /// Sends the interrupt of `vector`.
     pub fn raise(&self, vector: u16) {
-        let vectors = self.vectors.read().unwrap_or_else(PoisonError::into_inner);
-        let fd = vectors.get(usize::from(vector)).and_then(Option::as_ref);
-        let sent = fd.is_some_and(|fd| rustix::io::write(fd, &1u64.to_ne_bytes()).is_ok());
+        let sent = self
+            .vectors()
+            .get_mut(usize::from(vector))
+            .is_some_and(Vector::raise);
         let counter = if sent {
             &self.raised
         } else {
@@ -71,23 +95,37 @@ impl Msix {
             start.map_err(|_| Errno::INVAL)?,
             count.map_err(|_| Errno::INVAL)?,
         );
-        let mut vectors = self.vectors.write().unwrap_or_else(PoisonError::into_inner);
+        let mut vectors = self.vectors();
         let end = start.checked_add(count).ok_or(Errno::INVAL)?;
         let chosen = vectors.get_mut(start..end).ok_or(Errno::INVAL)?;
         if flags & DATA_EVENTFD != 0 {
             let mut fds = fds.into_iter();
             // A vector for which no descriptor came loses the one it had.
-            chosen.iter_mut().for_each(|vector| *vector = fds.next());
+            chosen
+                .iter_mut()
+                .for_each(|vector| vector.connect(fds.next()));
         } else if flags & (DATA_NONE | ACTION_TRIGGER) == DATA_NONE | ACTION_TRIGGER && count == 0 {
-            vectors.iter_mut().for_each(|vector| *vector = None);
+            vectors.iter_mut().for_each(|vector| vector.connect(None));
         }
         Ok(())
     }
 
-    /// Disconnects all vectors.
+    /// Disconnects all vectors and forgets what is pending.
     pub fn clear(&self) {
-        let mut vectors = self.vectors.write().unwrap_or_else(PoisonError::into_inner);
-        vectors.iter_mut().for_each(|vector| *vector = None);
+        self.vectors()
+            .iter_mut()
+            .for_each(|vector| *vector = Vector::default());
+    }
+
+    /// Forgets pending interrupts, as a reset does.
+    pub fn forget_pending(&self) {
+        self.vectors()
+            .iter_mut()
+            .for_each(|vector| vector.pending = false);
+    }
+
+    fn vectors(&self) -> MutexGuard<'_, Vec<Vector>> {
+        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,6 +176,26 @@ mod tests {
         msix.set(DATA_NONE | ACTION_TRIGGER, 0, 0, vec![]).unwrap();
         msix.raise(1);
         assert_eq!((events(&zero), events(&one)), (0, 1));
+    }
+
+    #[test]
+    fn an_interrupt_of_a_masked_vector_is_pending() {
+        let msix = Msix::new(2);
+        let (zero, fd) = pair();
+        let again = fd.try_clone().unwrap();
+        msix.set(CONNECT, 0, 1, vec![fd]).unwrap();
+        msix.set(CONNECT, 0, 1, vec![]).unwrap();
+        msix.raise(0);
+        msix.raise(0);
+        assert_eq!(events(&zero), 0);
+        msix.set(CONNECT, 0, 1, vec![again.try_clone().unwrap()])
+            .unwrap();
+        assert_eq!(events(&zero), 1);
+        msix.set(CONNECT, 0, 1, vec![]).unwrap();
+        msix.raise(0);
+        msix.forget_pending();
+        msix.set(CONNECT, 0, 1, vec![again]).unwrap();
+        assert_eq!(events(&zero), 0);
     }
 
     #[test]
