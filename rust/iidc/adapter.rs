@@ -140,7 +140,8 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
 
         // SAFETY: The structure is ours alone until it is registered.
         unsafe {
-            (*raw).adrv.name = name.as_char_ptr();
+            // Without a name of its own the driver is called like its module.
+            (*raw).adrv.name = core::ptr::null();
             (*raw).adrv.probe = Some(Self::probe_callback);
             (*raw).adrv.remove = Some(Self::remove_callback);
             (*raw).adrv.id_table = T::ID_TABLE.as_ptr();

@@ -32,6 +32,7 @@ use kernel::{
         Arc, //
     },
 };
+use rdma::sys::workqueue::OwnedQueue;
 
 /// Protection domain numbers the device's formats have room for.
 const PD_LIMIT: u32 = 262_144;
@@ -106,6 +107,8 @@ pub(crate) struct Dev {
     pub(crate) arp: Arc<ArpTable>,
     /// Queue sets.
     pub(crate) scheduler: Arc<Scheduler>,
+    /// Runs work items of the verbs, in no order.
+    pub(crate) work: OwnedQueue,
     /// Completion event queues; completion vectors of the device.
     ceqs: Atomic<u32>,
     firmware: Firmware,
@@ -138,6 +141,7 @@ impl Dev {
         };
         let arp = ArpTable::new(cqp.clone(), limits.arps)?;
         let scheduler = Scheduler::new(port.clone(), cqp.clone())?;
+        let work = OwnedQueue::unbound(c"irdma_rs")?;
         let qps = Table::new(limits.qps)?;
         let cqs = Table::new(limits.cqs)?;
         Arc::pin_init(
@@ -151,6 +155,7 @@ impl Dev {
                 cqs <- cqs,
                 arp,
                 scheduler,
+                work,
                 ceqs: Atomic::new(0),
                 firmware,
             }),

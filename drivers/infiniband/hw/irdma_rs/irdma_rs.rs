@@ -136,7 +136,7 @@ struct IrdmaModule {
 impl InPlaceModule for IrdmaModule {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            _driver <- driver::Registration::new(c"roce", module),
+            _driver <- driver::Registration::new(c"irdma_rs", module),
         })
     }
 }

@@ -55,7 +55,6 @@ pub(crate) struct Port {
     qos: QosParams,
     pci_id: PciIds,
     guid: [u8; 8],
-    netdev: ARef<NetDevice>,
     /// A reset was requested: asking once is enough.
     reset_requested: AtomicFlag,
 }
@@ -75,7 +74,6 @@ impl Port {
             qos: live.qos(),
             pci_id: live.pci_ids(),
             guid: live.netdev().mac().eui64(),
-            netdev: live.netdev().into(),
             reset_requested: AtomicFlag::new(false),
             function: function.clone(),
         };
@@ -113,9 +111,14 @@ impl Port {
         self.guid
     }
 
-    /// The net device of the port.
-    pub(crate) fn netdev(&self) -> &NetDevice {
-        &self.netdev
+    /// The net device of the port. The reference must not be kept: it holds up the removal of the net
+    /// device.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` once the function is taken back.
+    pub(crate) fn netdev(&self) -> Result<ARef<NetDevice>> {
+        Ok(self.function.access()?.netdev().into())
     }
 
     /// The page of doorbells that processes may map.

@@ -30,7 +30,6 @@ use kernel::{
         SpinLockIrq, //
     },
     workqueue::{
-        self,
         impl_has_work,
         new_work,
         Work,
@@ -192,7 +191,7 @@ impl CqShared {
     pub(crate) fn flushed(self: &Arc<Self>) {
         self.flushed.store(true, Relaxed);
         // Not from here: the caller may hold whatever its consumer holds when it posts.
-        let _ = workqueue::system().enqueue(self.clone());
+        let _ = self.dev.work.queue().enqueue(self.clone());
     }
 
     /// Takes the next entry of the ring.

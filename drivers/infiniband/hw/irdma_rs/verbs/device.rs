@@ -127,13 +127,14 @@ impl Data {
 /// Those of memory and of the core.
 pub(crate) fn register(dev: &Arc<Dev>, function: &Function) -> Result {
     let device = UnregisteredDevice::<Irdma>::new(Data::new(dev.clone()))?;
+    let netdev = dev.port.netdev()?;
     let info = DeviceInfo {
         name: c"irdma%d",
         ports: 1,
         comp_vectors: dev.ceqs(),
         node_guid: dev.port.guid(),
         local_dma_lkey: 0,
-        netdev: dev.port.netdev(),
+        netdev: &netdev,
     };
     function.register(device, info)
 }
@@ -191,7 +192,7 @@ impl Operations for Irdma {
     }
 
     fn query_port(device: &Device<Self>, port: PortNum) -> Result<PortAttrs> {
-        let netdev = device.data().dev.port.netdev();
+        let netdev = device.data().dev.port.netdev()?;
 
         Ok(PortAttrs {
             active: netdev.is_link_up(),

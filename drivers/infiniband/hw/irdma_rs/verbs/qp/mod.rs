@@ -294,7 +294,7 @@ impl Qp {
             mtu: modify::datagram_mtu(dev)?,
             pkey: PKEY,
             qkey: 0,
-            mac: dev.port.netdev().mac().octets(),
+            mac: dev.port.netdev()?.mac().octets(),
             qs_handle: queue_set.handle(),
             kernel: request.is_none(),
             remote_read: false,

@@ -58,7 +58,7 @@ const PORT: u32 = 1;
 
 /// Returns the bytes of payload that a datagram may have.
 pub(super) fn datagram_mtu(dev: &Dev) -> Result<u16> {
-    let mtu = Mtu::for_octets(dev.port.netdev().mtu()).unwrap_or(Mtu::Mtu256);
+    let mtu = Mtu::for_octets(dev.port.netdev()?.mtu()).unwrap_or(Mtu::Mtu256);
     Ok(u16::try_from(mtu.octets())?)
 }
 
