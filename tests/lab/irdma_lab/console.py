@@ -22,6 +22,8 @@ class Consoles:
     """Consoles of all guests of a run, and the user's terminal."""
 
     def __init__(self, guests: int, say):
+        #: Whether the user has had enough.
+        self.quit = False
         self._guests = guests
         self._say = say
         self._front = 0
@@ -106,6 +108,7 @@ class Consoles:
         if key.isdigit() and int(key) < self._guests:
             self._switch(int(key))
         elif key == "q":
+            self.quit = True
             os.kill(os.getpid(), signal.SIGTERM)
         else:
             self._say("Ctrl-]: 0..%d switches guests, q ends" % (self._guests - 1))

@@ -143,6 +143,8 @@ class Session:
                 self.say(f"lab-sync {name}: guests {nodes} wait there")
             return TIMED_OUT
         except asyncio.CancelledError:
+            if self._consoles and self._consoles.quit:
+                return OK
             self.say(f"interrupted; logs: {self.logs}")
             return INTERRUPTED
         finally:
