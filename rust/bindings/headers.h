@@ -3,13 +3,15 @@
  * Headers whose declarations the `rdma` crate wraps.
  */
 
+/* iidc_rdma_ice.h wants this one before it. */
+#include <linux/pci.h>
+
 #include <linux/hrtimer_types.h>
 #include <linux/inetdevice.h>
 #include <linux/net/intel/iidc_rdma.h>
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
 #include <linux/notifier.h>
-#include <linux/pci.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/neighbour.h>

@@ -5,6 +5,9 @@
  * generic Rust code of this module is compiled into the modules that use it.
  */
 
+/* iidc_rdma_ice.h wants this one before it. */
+#include <linux/pci.h>
+
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
@@ -14,7 +17,6 @@
 #include <linux/net/intel/iidc_rdma.h>
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
-#include <linux/pci.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/neighbour.h>

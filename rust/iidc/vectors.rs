@@ -35,10 +35,8 @@ impl VectorSet {
             let mut entry: kernel::bindings::msix_entry = pin_init::zeroed();
 
             // SAFETY: Valid while live; the entry is written.
-            let taken = to_result(unsafe {
-                bindings::ice_alloc_rdma_qvector(live.cdev(), (&raw mut entry).cast())
-            });
-            if taken.is_err() {
+            let code = unsafe { bindings::ice_alloc_rdma_qvector(live.cdev(), &mut entry) };
+            if to_result(code).is_err() {
                 break;
             }
             set.entries
@@ -82,10 +80,8 @@ impl Drop for VectorSet {
         };
 
         for entry in self.entries.iter_mut() {
-            let entry = core::ptr::from_mut(entry);
-
             // SAFETY: Valid while live; a vector that was taken, and freed once.
-            unsafe { bindings::ice_free_rdma_qvector(live.cdev(), entry.cast()) };
+            unsafe { bindings::ice_free_rdma_qvector(live.cdev(), entry) };
         }
     }
 }
