@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Parts built from this source tree: the virtual NIC, guest programs, the modules."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -58,7 +59,9 @@ class Nic(FromTree):
 
     def build(self, out, step):
         cargo = host_cargo()
-        target = self.catalog.cache / "cargo" / ("host" if cargo else "root")
+        # Cargo tells trees apart by time stamps only, so each has a directory of its own.
+        tree = hashlib.sha256(str(TREE).encode()).hexdigest()[:8]
+        target = self.catalog.cache / "cargo" / f"{'host' if cargo else 'root'}-{tree}"
         target.mkdir(parents=True, exist_ok=True)
         work = TREE / "tests/nic"
         args = ["build", "--release", "--locked", "--workspace", "--bins",
