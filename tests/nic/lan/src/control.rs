@@ -5,15 +5,11 @@ use crate::switch::{Rule, Switch};
 use crate::Lan;
 use nic_bus::LanFunction;
 use serde_json::{json, Value};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Causes of `PFINT_OICR` that may be injected, by name.
-const CAUSES: [(&str, u32); 5] = [
-    ("ecc", 1 << 16),
-    ("pci", 1 << 21),
-    ("hmc", 1 << 26),
-    ("pe_push", 1 << 27),
-    ("pe_critical", 1 << 28),
-];
+/// Causes of `PFINT_OICR` that may be injected, by name. `ice` answers both with a function reset.
+/// Those of the protocol engine are the RDMA half's to inject.
+const CAUSES: [(&str, u32); 2] = [("ecc", 1 << 16), ("pci", 1 << 21)];
 
 /// Answers `state` (counts of live objects), `lan` (the objects themselves) and `inject` with
 /// `cause`, a name of an "other interrupt cause".
@@ -77,7 +73,25 @@ fn detail(lan: &Lan) -> Value {
             })
         })
         .collect();
-    json!({ "commands": commands, "rules": rules, "vsis": vsis })
+    json!({
+        "commands": commands,
+        "offloads": offloads(lan),
+        "promiscuous": promiscuous(&switch),
+        "rules": rules,
+        "vsis": vsis,
+    })
+}
+
+fn offloads(lan: &Lan) -> Value {
+    let offloads = &lan.stats.offloads;
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    json!({
+        "segmented": read(&offloads.segmented),
+        "checksums": read(&offloads.checksums),
+        "bad_checksums": read(&offloads.bad_checksums),
+        "tags_inserted": read(&offloads.tags_inserted),
+        "tags_stripped": read(&offloads.tags_stripped),
+    })
 }
 
 fn rule((index, rule): (&u16, &Rule)) -> Value {

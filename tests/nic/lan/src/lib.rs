@@ -407,7 +407,8 @@ impl LanFunction for Lan {
         if kind == Reset::Disconnect {
             self.unknown.lock().clear();
         }
-        if kind == Reset::Core {
+        // The driver waits for the interrupt. Of a reset that it did not order, the card tells it.
+        if kind == Reset::Core && ordered != 0 {
             self.other_cause(regs::OICR_GRST);
         }
     }

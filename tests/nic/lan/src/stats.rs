@@ -23,6 +23,11 @@ const SIZES: [usize; 6] = [64, 127, 255, 511, 1023, 1522];
 /// Registers are 40 bits wide.
 const WIDTH: u64 = (1 << 40) - 1;
 
+/// Counts one.
+pub fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Counters of one direction.
 #[derive(Default)]
 struct Traffic {
@@ -67,8 +72,25 @@ struct Vsi {
 /// Chooses a counter.
 type Pick = fn(&Vsi) -> &AtomicU64;
 
+/// What the device did with frames beyond moving them; no register shows it.
+#[derive(Default)]
+pub struct Offloads {
+    /// Frames that were cut into segments.
+    pub segmented: AtomicU64,
+    /// Frames whose checksums were inserted.
+    pub checksums: AtomicU64,
+    /// Received frames with a wrong checksum.
+    pub bad_checksums: AtomicU64,
+    /// Frames into which a VLAN tag was inserted.
+    pub tags_inserted: AtomicU64,
+    /// Received frames out of which a VLAN tag was taken.
+    pub tags_stripped: AtomicU64,
+}
+
 /// All counters.
 pub struct Stats {
+    /// Work of the offloads.
+    pub offloads: Offloads,
     port: Port,
     vsis: Vec<Vsi>,
 }
@@ -77,6 +99,7 @@ impl Stats {
     /// Counters at zero.
     pub fn new() -> Self {
         Self {
+            offloads: Offloads::default(),
             port: Port::default(),
             vsis: (0..FUNCTION_VSIS).map(|_| Vsi::default()).collect(),
         }

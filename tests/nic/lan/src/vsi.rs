@@ -41,13 +41,11 @@ pub struct Vsi {
 }
 
 impl Vsi {
-    /// A VSI with the sections of `request` that it declares valid.
+    /// A VSI as `request` describes it. All of a new VSI's sections count: the driver declares only
+    /// some of those it fills.
     pub fn new(request: &[u8]) -> Result<Self, Short> {
-        let mut vsi = Self {
-            context: [0; CONTEXT],
-        };
-        vsi.update(request)?;
-        Ok(vsi)
+        let context = request.array_at(0)?;
+        Ok(Self { context })
     }
 
     /// Takes the valid sections of `request`.
@@ -137,7 +135,7 @@ mod tests {
 
     #[test]
     fn update_keeps_sections_not_declared() {
-        let mut vsi = Vsi::new(&request(1, &[(4, 1), (80, 1)])).unwrap();
+        let mut vsi = Vsi::new(&request(0, &[(4, 1)])).unwrap();
         assert!(vsi.prunes_vlans() && !vsi.pe_filter());
         vsi.update(&request(0x80, &[(80, 1)])).unwrap();
         assert!(vsi.prunes_vlans() && vsi.pe_filter());

@@ -6,11 +6,11 @@ pub mod classify;
 pub mod queue;
 
 use crate::frame::{self, Header};
-use crate::stats::Direction;
+use crate::stats::{self, Direction};
 use crate::switch::Switch;
 use crate::vsi::{VlanStrip, Vsi};
 use crate::Lan;
-use classify::{Packet, Ptype};
+use classify::{Integrity, Packet, Ptype};
 use nic_bus::DmaError;
 use queue::{Completion, RxQueue};
 use std::collections::HashMap;
@@ -113,7 +113,12 @@ fn to_vsi(
         (VlanStrip::Tag, Some(tag)) => Some(tag & 0xfff),
         _ => None,
     };
+    let offloads = &lan.stats.offloads;
+    if matches!(packet.integrity, Integrity::BadIp | Integrity::BadTransport) {
+        stats::count(&offloads.bad_checksums);
+    }
     if tag.is_some() {
+        stats::count(&offloads.tags_stripped);
         frame::remove_tag(&mut frame, header);
     }
     let completion = Completion {

@@ -130,7 +130,7 @@ impl Driver {
     /// Adds the PF VSI with queues 0 and 1, and the rule for its own address.
     pub fn bring_up(&mut self) {
         let mut context = [0; 128];
-        context[0] = 0x45; // switch, VLAN, queue map
+        context[0] = 1; // as by ice, less than what is filled
         context[4] = 0x10;
         context[32] = 2;
         context[63] = 1 << 3;

@@ -9,7 +9,7 @@ pub mod queue;
 
 use crate::frame::{Header, MAX_FRAME, MIN_FRAME};
 use crate::regs::Register;
-use crate::stats::Direction;
+use crate::stats::{self, Direction};
 use crate::Lan;
 use assembly::{Job, Step};
 use descriptor::Descriptor;
@@ -99,6 +99,15 @@ fn step(lan: &Lan, queue: &mut TxQueue, address: u64) -> Result<bool, DmaError> 
 
 /// Carries out the offloads and sends what comes of it.
 fn send(lan: &Lan, vsi: u16, job: Job) {
+    let offloads = &lan.stats.offloads;
+    if job.context.segmentation.is_some() {
+        stats::count(&offloads.segmented);
+    } else if job.first.transport.is_some() {
+        stats::count(&offloads.checksums);
+    }
+    if job.first.tag.or(job.context.tag).is_some() {
+        stats::count(&offloads.tags_inserted);
+    }
     let frames = match offload::finish(job) {
         Ok(frames) => frames,
         Err(reason) => {
