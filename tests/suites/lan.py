@@ -7,7 +7,7 @@ SUITE = Suite(
     about="ordinary networking through stock ice on the virtual card",
     guests=2,
     drivers=("irdma_rs",),
-    timeout=240)
+    timeout=420)
 
 
 def guest(g) -> None:

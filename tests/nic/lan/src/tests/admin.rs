@@ -290,7 +290,7 @@ fn opcodes() -> Vec<u16> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// Any parameters and any buffer get an answer within the buffer.
     #[test]
