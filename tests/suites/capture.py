@@ -11,7 +11,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="the story's frames in a capture: RoCEv2 UD, ICRC, MAC and QP numbers",
     guests=2,
-    timeout=120)
+    timeout=200)
 
 ROCE_PORT = 4791
 UD_SEND = (0x64, 0x65)
@@ -42,30 +42,25 @@ def guest(g) -> None:
 
 
 def _dissect(g) -> None:
-    import collections
+    """One tshark over what the switch saw; it is slow in a guest."""
+    capture = g.share / "pcap/fabric.pcap"
+    wanted = " || ".join(("ipv6.dst" if ":" in group else "ip.dst") + f" == {group}"
+                         for group in GROUPS.values())
+    words = ["tshark", "-n", "-r", capture, "-Y",
+             f"udp.dstport == {ROCE_PORT} && ({wanted})", "-T", "fields"]
+    for field in FIELDS:
+        words += ["-e", field]
+    done = g.run(*words, timeout=200)
+    g.check("tshark reads the capture", done.returncode == 0, done.stdout[-300:])
+    rows = [line.split("\t") for line in done.stdout.splitlines()
+            if line.count("\t") == len(FIELDS) - 1]
     for group in GROUPS.values():
-        kind = "ipv6.dst" if ":" in group else "ip.dst"
-        files = sorted((g.share / "pcap").glob("*.pcap*"))
-        g.check("there are captures", bool(files), "none in pcap/")
-        rows = []
-        for file in files:
-            words = ["tshark", "-n", "-r", file, "-Y",
-                     f"{kind} == {group} && udp.dstport == {ROCE_PORT}", "-T", "fields"]
-            for field in FIELDS:
-                words += ["-e", field]
-            done = g.run(*words, timeout=90)
-            if done.returncode:
-                g.note(done.stdout)
-            rows += [line.split("\t") for line in done.stdout.splitlines()
-                     if line.count("\t") == len(FIELDS) - 1]
-        counts = collections.Counter(tuple(r[4:]) for r in rows)
-        g.note(f"{group}: {len(rows)} frames: {dict(counts)}")
-        g.check(f"tshark: frames to {group}", len(rows) >= 1300,
-                f"{len(rows)} in all captures, 1300 were sent")
-        good = [r for r in rows if r[4] and int(r[4], 0) in UD_SEND
+        found = [r for r in rows if group in (r[2], r[3])]
+        g.equal(f"tshark: frames to {group}", len(found), 1300)
+        good = [r for r in found if r[4] and int(r[4], 0) in UD_SEND
                 and int(r[5], 0) == MULTICAST_QPN and not r[7]]
         g.check(f"tshark: every frame to {group} is RoCEv2 UD to QP 0xffffff",
-                len(good) == len(rows), f"{len(rows) - len(good)} are not")
+                len(good) == len(found), f"{len(found) - len(good)} are not")
 
 
 # -- on the host: the same frames, taken apart by hand -----------------------
@@ -73,7 +68,7 @@ def _dissect(g) -> None:
 
 def frames(path: Path):
     """Frames of a capture file in the classic format."""
-    data = path.read_bytes()
+    data = path.read_bytes() if path.is_file() else b""
     if len(data) < 24:
         return
     magic = data[:4]
@@ -134,22 +129,21 @@ def judge(shares: dict):
     for driver, share in shares.items():
         total = multicast = 0
         faults = {"icrc": 0, "opcode": 0, "mac4": 0, "mac6": 0, "qpn": 0}
-        for path in sorted((Path(share) / "pcap").glob("*.pcap")):
-            for frame in frames(path):
-                found = roce(frame)
-                if not found:
-                    continue
-                kind, at, udp = found
-                ipv4, total = kind == b"\x08\x00", total + 1
-                end = udp + int.from_bytes(frame[udp + 4:udp + 6], "big")
-                faults["icrc"] += frame[end - 4:end] != icrc(frame, at, udp, ipv4)
-                faults["opcode"] += frame[udp + 8] not in UD_SEND
-                to = frame[at + 16] if ipv4 else frame[at + 24]
-                if (224 <= to < 240) if ipv4 else to == 0xff:
-                    multicast += 1
-                    wrong = frame[:6] != multicast_mac(frame, at, ipv4)
-                    faults["mac4" if ipv4 else "mac6"] += wrong
-                    faults["qpn"] += frame[udp + 13:udp + 16] != b"\xff\xff\xff"
+        for frame in frames(Path(share) / "pcap/fabric.pcap"):
+            found = roce(frame)
+            if not found:
+                continue
+            kind, at, udp = found
+            ipv4, total = kind == b"\x08\x00", total + 1
+            end = udp + int.from_bytes(frame[udp + 4:udp + 6], "big")
+            faults["icrc"] += frame[end - 4:end] != icrc(frame, at, udp, ipv4)
+            faults["opcode"] += frame[udp + 8] not in UD_SEND
+            to = frame[at + 16] if ipv4 else frame[at + 24]
+            if (224 <= to < 240) if ipv4 else to == 0xff:
+                multicast += 1
+                wrong = frame[:6] != multicast_mac(frame, at, ipv4)
+                faults["mac4" if ipv4 else "mac6"] += wrong
+                faults["qpn"] += frame[udp + 13:udp + 16] != b"\xff\xff\xff"
         for name, fault in (
                 ("every RoCE frame has the right ICRC", "icrc"),
                 ("every RoCE frame is a UD send", "opcode"),

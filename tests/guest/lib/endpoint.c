@@ -303,6 +303,9 @@ static int next_completion(struct endpoint *endpoint, struct ibv_cq *cq,
 		if (found)
 			return 0;
 		err = wait_event(endpoint, deadline);
+		if (err == ETIMEDOUT && ibv_poll_cq(cq, 1, wc) > 0)
+			fprintf(stderr, "wait on QP %u: completion without its event\n",
+				endpoint->qp->qp_num);
 		if (err)
 			return err;
 	}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from . import suite as suite_module
 
+#: Seconds that guests wait for each other: the lab's timeout is to end what hangs.
+SYNC = 600
 #: Starts a line that is meant for the runner on the host.
 MARK = "@suite"
 
@@ -107,7 +109,7 @@ class Guest:
     def sync(self) -> None:
         """Wait until every guest has come to the same call."""
         self._sync += 1
-        subprocess.run(["lab-sync", f"{self.suite}-{self._sync}"], check=True)
+        subprocess.run(["lab-sync", f"{self.suite}-{self._sync}", str(SYNC)], check=True)
 
     def wait(self, condition, seconds: float = 30.0) -> bool:
         """Wait until `condition()`, for no longer than `seconds`."""
@@ -170,7 +172,8 @@ def main(names) -> int:
     """Run suites in this guest, one after the other."""
     for name in names:
         guest = Guest(name)
-        subprocess.run(["lab-sync", f"suite-{name}"], check=True)
+        if subprocess.run(["lab-sync", f"suite-{name}", str(SYNC)], check=False).returncode:
+            return 1
         emit("begin", name)
         try:
             suite_module.module(name).guest(guest)
