@@ -32,6 +32,11 @@ impl PageSize {
         self.0
     }
 
+    /// Where `address` lies in its block.
+    pub const fn offset_of(self, address: u64) -> u64 {
+        address & self.0.wrapping_sub(1)
+    }
+
     /// Octets, for the C side, whose `unsigned long` has 64 bits on the platforms of this layer.
     fn raw(self) -> usize {
         // CAST: See above.

@@ -261,7 +261,7 @@ impl Mr {
             va_or_offset: if va_based {
                 range.iova
             } else {
-                range.iova % page_size.get()
+                page_size.offset_of(range.iova)
             },
             va_based,
             length: range.len,
