@@ -23,6 +23,8 @@ BETTER = {
     "max_total_mcast_qp_attach": "follows max_mcast_grp",
     "device_cap_flags": "memory windows and fast registration are not offered while "
                         "their operations are absent",
+    "device_cap_flags_ex": "as device_cap_flags",
+    "max_cqe": "what can be had: a user's queue takes two ring entries for each asked for",
     "max_mw": "no memory windows while alloc_mw is absent",
     "max_qp_rd_atom": "no RC yet",
     "max_qp_init_rd_atom": "no RC yet",
