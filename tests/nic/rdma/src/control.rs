@@ -8,7 +8,6 @@ use serde_json::{json, Value};
 
 /// The commands of the RDMA half, for the card's `help`.
 pub const HELP: &[&str] = &[
-    "state | groups | qps | cqs | counters | ops",
     "fault op=NAME|* [nth=N] [count=N] action=fail [major=N] [minor=N]",
     "fault op=NAME|* [nth=N] [count=N] action=swallow [execute=true]",
     "fault op=NAME|* [nth=N] [count=N] action=delay [until_ops=K]",

@@ -35,7 +35,7 @@ pub(crate) enum Drop {
     Pkey,
     Qkey,
     NoReceive,
-    TooLong,
+    BadReceive,
 }
 
 impl Drop {
@@ -50,7 +50,7 @@ impl Drop {
             Self::Pkey => "pkey",
             Self::Qkey => "qkey",
             Self::NoReceive => "no_receive_wqe",
-            Self::TooLong => "too_long",
+            Self::BadReceive => "bad_receive_wqe",
         }
     }
 }

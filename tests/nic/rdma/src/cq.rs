@@ -246,7 +246,8 @@ impl Model {
                     ));
                 }
                 Err(e) => {
-                    self.cq_failed(id, format_args!("shadow area: {e}"));
+                    self.violate(format_args!("CQ {id}: shadow area: {e}"));
+                    self.cq_failed(id);
                     return;
                 }
             }
@@ -255,11 +256,13 @@ impl Model {
             return;
         };
         if cq.setup.check_overflow && !room(cq) {
-            self.cq_failed(id, format_args!("overflow"));
+            self.log(format_args!("CQ {id} overflows"));
+            self.cq_failed(id);
             return;
         }
         if let Err(e) = cq_store(cq, &self.hmc, &*dma, &entry) {
-            self.cq_failed(id, format_args!("ring: {e}"));
+            self.violate(format_args!("CQ {id}: ring: {e}"));
+            self.cq_failed(id);
             return;
         }
         cq.ring.produced += need;
@@ -274,8 +277,7 @@ impl Model {
     }
 
     /// The queue can take no more entries: its owner is told once.
-    fn cq_failed(&mut self, id: u32, why: std::fmt::Arguments<'_>) {
-        self.log(format_args!("CQ {id}: {why}"));
+    fn cq_failed(&mut self, id: u32) {
         let Some(cq) = self.cqs.get_mut(&id) else {
             return;
         };
@@ -330,7 +332,10 @@ impl Model {
                     self.cq_event(id);
                 }
             }
-            Err(e) => self.cq_failed(id, format_args!("shadow area: {e}")),
+            Err(e) => {
+                self.violate(format_args!("CQ {id}: shadow area: {e}"));
+                self.cq_failed(id);
+            }
         }
     }
 

@@ -6,23 +6,18 @@ use crate::bits::{len64, low32, mac_to};
 use crate::counts::Drop;
 use crate::cq::CqEntry;
 use crate::cqe;
+use crate::host::MemError;
 use crate::model::Model;
 use crate::packet::{icrc_valid, Datagram, Envelope, IpHeader, NoDatagram, MULTICAST_QP};
 use crate::qp::{Qp, QpType};
 use crate::rq::rq_index;
-use crate::stag::Rights;
-use crate::wqe::receive_fragments;
+use crate::stag::{Refusal, Rights};
+use crate::wqe::{receive_fragments, Quantum};
 
 /// Bytes in front of the payload: the IP header, at its end.
 const HEADER_ROOM: usize = 40;
 /// Membership bit of a P_Key.
 const PKEY_FULL: u16 = 0x8000;
-
-/// The error of one member's copy: event code and what to count.
-struct Failed {
-    code: u16,
-    drop: Drop,
-}
 
 impl Model {
     /// Whether a frame belongs to the RDMA half.
@@ -94,18 +89,18 @@ impl Model {
             Ok(None) => return self.discard(envelope, Drop::NoReceive),
             Err(e) => {
                 let index = rq_index(qp);
-                self.log(format_args!("QP {id}: receive queue: {e}"));
+                self.violate(format_args!("QP {id}: receive queue: {e}"));
                 self.qp_error(id, code::LOCAL_QP_CATASTROPHIC, Source::Rq, index);
                 return self.discard(envelope, Drop::NoReceive);
             }
         };
         let index = rq_index(qp);
-        let placed = self.place(id, qp, &quanta, envelope, datagram);
-        match placed {
+        match self.place(qp, &quanta, envelope, datagram) {
             Ok(()) => self.rq_complete(id, index, envelope, datagram),
-            Err(failed) => {
-                self.qp_error(id, failed.code, Source::Rq, index);
-                self.discard(envelope, failed.drop);
+            Err(refusal) => {
+                let code = self.refused(id, &refusal);
+                self.qp_error(id, code, Source::Rq, index);
+                self.discard(envelope, Drop::BadReceive);
             }
         }
     }
@@ -113,17 +108,12 @@ impl Model {
     /// Writes header and payload into the buffers of a receive WQE.
     fn place(
         &self,
-        id: u32,
         qp: &Qp,
-        quanta: &[[u64; 4]],
+        quanta: &[Quantum],
         envelope: &Envelope<'_>,
         datagram: &Datagram<'_>,
-    ) -> Result<(), Failed> {
-        let broken = |code| Failed {
-            code,
-            drop: Drop::NoReceive,
-        };
-        let list = receive_fragments(quanta).map_err(broken)?;
+    ) -> Result<(), Refusal> {
+        let list = receive_fragments(quanta)?;
         let room: u64 = list.iter().map(|f| u64::from(f.len)).sum();
         let mut data = vec![0; HEADER_ROOM];
         match &envelope.header {
@@ -133,21 +123,16 @@ impl Model {
         data.extend(datagram.payload);
         let wanted = len64(data.len());
         if room < wanted {
-            return Err(Failed {
-                code: code::MESSAGE_TOO_LONG_FOR_BUFFER,
-                drop: Drop::TooLong,
-            });
+            return Err(code::MESSAGE_TOO_LONG_FOR_BUFFER.into());
         }
-        let pieces = self
-            .pieces(id, &qp.context, &list, wanted, Rights::LOCAL_WRITE)
-            .map_err(broken)?;
+        let pieces = self.pieces(&qp.context, &list, wanted, Rights::LOCAL_WRITE)?;
         let mut rest = data.as_slice();
         for piece in pieces {
             let (part, tail) = rest.split_at_checked(piece.len).unwrap_or((rest, &[]));
-            if let Err(e) = self.host.dma.write(piece.addr, part) {
-                self.log(format_args!("QP {id}: receive buffer: {e}"));
-                return Err(broken(code::LOCAL_QP_CATASTROPHIC));
-            }
+            self.host
+                .dma
+                .write(piece.addr, part)
+                .map_err(MemError::from)?;
             rest = tail;
         }
         Ok(())

@@ -3,10 +3,11 @@
 
 use crate::aeq::code;
 use crate::bits::len64;
+use crate::host::MemError;
 use crate::model::Model;
 use crate::packet::{build, Datagram, Envelope, Path};
 use crate::qp::QpContext;
-use crate::stag::{Access, Piece, Rights};
+use crate::stag::{Access, Piece, Refusal, Rights};
 use crate::wqe::{Fragment, Payload, Send};
 
 /// Largest payload the device ever sends in one packet.
@@ -30,7 +31,10 @@ impl Model {
         if ah.pd != qp.context.pd {
             return Err(code::DATAGRAM_BAD_PD);
         }
-        let payload = self.gather(id, &qp.context, &send.payload)?;
+        let payload = match self.gather(&qp.context, &send.payload) {
+            Ok(payload) => payload,
+            Err(refusal) => return Err(self.refused(id, &refusal)),
+        };
         let (destination, loopback) = (ah.destination, ah.loopback);
         let Some(&destination_mac) = self.arps.get(&ah.arp) else {
             let arp = ah.arp;
@@ -93,40 +97,39 @@ impl Model {
         }
     }
 
-    fn gather(&self, id: u32, context: &QpContext, payload: &Payload) -> Result<Vec<u8>, u16> {
+    fn gather(&self, context: &QpContext, payload: &Payload) -> Result<Vec<u8>, Refusal> {
         let limit = u64::from(context.mtu.min(MAX_PAYLOAD));
-        match payload {
-            Payload::Inline(data) if len64(data.len()) > limit => Err(code::DATAGRAM_TOO_LONG),
-            Payload::Inline(data) => Ok(data.clone()),
-            Payload::Fragments(list) => {
-                let total: u64 = list.iter().map(|f| u64::from(f.len)).sum();
-                if total > limit {
-                    return Err(code::DATAGRAM_TOO_LONG);
-                }
-                let pieces = self.pieces(id, context, list, total, Rights::LOCAL_READ)?;
-                let mut data = Vec::new();
-                for piece in pieces {
-                    let mut part = vec![0; piece.len];
-                    if let Err(e) = self.host.dma.read(piece.addr, &mut part) {
-                        self.log(format_args!("QP {id}: payload: {e}"));
-                        return Err(code::LOCAL_QP_CATASTROPHIC);
-                    }
-                    data.extend(part);
-                }
-                Ok(data)
+        let list = match payload {
+            Payload::Inline(data) if len64(data.len()) > limit => {
+                return Err(code::DATAGRAM_TOO_LONG.into())
             }
+            Payload::Inline(data) => return Ok(data.clone()),
+            Payload::Fragments(list) => list,
+        };
+        let total: u64 = list.iter().map(|f| u64::from(f.len)).sum();
+        if total > limit {
+            return Err(code::DATAGRAM_TOO_LONG.into());
         }
+        let mut data = Vec::new();
+        for piece in self.pieces(context, list, total, Rights::LOCAL_READ)? {
+            let mut part = vec![0; piece.len];
+            self.host
+                .dma
+                .read(piece.addr, &mut part)
+                .map_err(MemError::from)?;
+            data.extend(part);
+        }
+        Ok(data)
     }
 
     /// The host memory of the first `wanted` bytes of a fragment list, checked.
     pub(crate) fn pieces(
         &self,
-        id: u32,
         context: &QpContext,
         list: &[Fragment],
         wanted: u64,
         rights: Rights,
-    ) -> Result<Vec<Piece>, u16> {
+    ) -> Result<Vec<Piece>, Refusal> {
         let access = Access {
             pd: context.pd,
             privileged: context.privileged,
@@ -138,16 +141,19 @@ impl Model {
             let len = u32::try_from(left).map_or(fragment.len, |l| l.min(fragment.len));
             let part = Fragment { len, ..*fragment };
             self.stags
-                .translate(&self.hmc, &*self.host.dma, access, part, &mut pieces)
-                .map_err(|refusal| {
-                    self.log(format_args!(
-                        "QP {id}: STag {:#x}, {:#x}+{:#x}: {refusal}",
-                        part.stag, part.to, part.len
-                    ));
-                    refusal.code
-                })?;
+                .translate(&self.hmc, &*self.host.dma, access, part, &mut pieces)?;
             left -= u64::from(len);
         }
         Ok(pieces)
+    }
+
+    /// Logs a refused access and returns its event code. That memory which the driver registered is
+    /// not there breaks a rule; all else a program can bring about by itself.
+    pub(crate) fn refused(&mut self, id: u32, refusal: &Refusal) -> u16 {
+        match &refusal.memory {
+            Some(e) => self.violate(format_args!("QP {id}: registered memory: {e}")),
+            None => self.log(format_args!("QP {id}: {refusal}")),
+        }
+        refusal.code
     }
 }

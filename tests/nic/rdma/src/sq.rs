@@ -80,7 +80,7 @@ impl Model {
                 false
             }
             Err(FetchError::Memory(e)) => {
-                self.log(format_args!("QP {id}: send queue: {e}"));
+                self.violate(format_args!("QP {id}: send queue: {e}"));
                 self.qp_error(id, code::LOCAL_QP_CATASTROPHIC, Source::Sq, index);
                 false
             }

@@ -10,6 +10,12 @@ use serde_json::json;
 
 const MAC: [u8; 6] = [2, 0xE8, 0x10, 0, 0, 1];
 
+/// Few cases by default; `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").map_or(Ok(48), |n| n.parse());
+    ProptestConfig::with_cases(cases.expect("PROPTEST_CASES is a number"))
+}
+
 fn rig() -> (Driver, Queue, Pair) {
     let mut d = Driver::up(MAC);
     let cq = d.create_cq(3, 64);
@@ -30,7 +36,7 @@ fn word() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(config())]
 
     #[test]
     fn control_operations(ops in prop::collection::vec((0u64..64, [(); 8].map(|()| word())), 1..64)) {

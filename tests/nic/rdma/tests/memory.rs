@@ -133,6 +133,8 @@ fn every_check_has_its_event() {
             (code, 5, 4, 6, index),
             "{fragment:x?}"
         );
+        let broken = u64::from(code == 0x0704);
+        assert_eq!(d.state()["violation_count"], json!(broken), "{code:#x}");
         assert_eq!(d.poll(&mut cq), None);
     }
 }

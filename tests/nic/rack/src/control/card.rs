@@ -18,14 +18,12 @@ const HELP: &[&str] = &[
     "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
     "interrupts [lose=N vector=V]",
     "capture on=BOOL",
-    "fault op=NAME|* [nth=N] [count=N] action=fail|swallow|delay .. | clear=true",
-    "release",
 ];
 
 /// Carries out `request` on `card`.
 pub fn execute(card: &Card, request: &Request) -> Answer {
     match request.command.as_str() {
-        "help" => Ok(json!(HELP)),
+        "help" => Ok(HELP.iter().chain(nic_rdma::HELP).copied().collect()),
         "state" => assemble(card, request, port::state(card.port())),
         "counters" => assemble(card, request, port::counters(card.port())),
         "reset" => reset(card, request),
