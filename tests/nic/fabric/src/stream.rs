@@ -24,10 +24,10 @@ impl Guest {
         }
     }
 
-    fn write(stream: &UnixStream, frame: &[u8]) -> io::Result<()> {
+    fn write(mut stream: &UnixStream, frame: &[u8]) -> io::Result<()> {
         let len = u32::try_from(frame.len()).map_err(io::Error::other)?;
         let message = [&len.to_be_bytes(), frame].concat();
-        (&*stream).write_all(&message)
+        stream.write_all(&message)
     }
 }
 
