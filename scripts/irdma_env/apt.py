@@ -20,6 +20,7 @@ DEBIAN_SUITES = ("bookworm", "trixie", "forky", "sid", "oldstable", "stable",
                  "testing", "unstable")
 #: What the host must have: command, package.
 HOST_TOOLS = (("mmdebstrap", "mmdebstrap"), ("unshare", "util-linux"),
+              ("setpriv", "util-linux"),
               ("mount", "mount"), ("chroot", "coreutils"), ("find", "findutils"))
 
 

@@ -11,7 +11,7 @@ from . import apt, parts
 from .catalog import Catalog
 from .errors import EnvError
 from .paths import cache_dir
-from .progress import say
+from .progress import say, stop_all
 
 EPILOG = """
 examples:
@@ -122,6 +122,7 @@ def main(argv) -> int:
         print(f"scripts/env: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
+        stop_all()
         print("scripts/env: interrupted; what was unfinished is made again next time",
               file=sys.stderr)
         return 130

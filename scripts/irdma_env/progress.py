@@ -16,6 +16,14 @@ QUIET_INTERVAL = 20.0
 TAIL_LINES = 25
 
 _lock = threading.Lock()
+#: Commands that run now.
+_running = set()
+
+#: In front of a command: it and all its descendants die with us, however we die.
+#: As the first process of a PID namespace it takes the others along.
+_TIED = ["setpriv", "--pdeathsig", "KILL", "--"]
+_TIED_AS_ROOT = _TIED + ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                         "--propagation", "private", "--"]
 
 
 def say(text: str) -> None:
@@ -31,6 +39,14 @@ def tail(path: Path, lines: int = TAIL_LINES) -> str:
     except OSError as error:
         return f"({path} cannot be read: {error.strerror})"
     return "\n".join(data.decode(errors="replace").splitlines()[-lines:])
+
+
+def stop_all() -> None:
+    """Kill the commands of all steps; those who wait for them see them fail."""
+    with _lock:
+        running = list(_running)
+    for process in running:
+        process.kill()
 
 
 class Step:
@@ -79,19 +95,35 @@ class Step:
         label = getattr(args, "label", None)
         args = [os.fspath(a) for a in args]
         label = label or " ".join(args)
+        name = label.split()[0]
         self._file.write(f"+ {label}\n".encode())
+        tied = _TIED_AS_ROOT if os.geteuid() == 0 else _TIED
         try:
-            result = subprocess.run(args, stdin=stdin or subprocess.DEVNULL,
-                                    stdout=self._file, stderr=self._file,
-                                    env=env, cwd=cwd, check=False)
+            status = self._wait(subprocess.Popen(
+                [*tied, *args], stdin=stdin or subprocess.DEVNULL, stdout=self._file,
+                stderr=self._file, env=env, cwd=cwd))
         except OSError as error:
-            raise EnvError(f"{self.name}: cannot start {args[0]}: "
+            raise EnvError(f"{self.name}: cannot start {name}: "
                            f"{error.strerror}") from error
-        if result.returncode:
+        if status:
             raise EnvError(
-                f"{self.name}: {self._stage}: `{label.split()[0]}` ended with status "
-                f"{result.returncode}\n--- end of {self.log}\n{tail(self.log)}\n"
-                f"--- full log: {self.log}")
+                f"{self.name}: {self._stage}: `{name}` ended with status {status}\n"
+                f"--- end of {self.log}\n{tail(self.log)}\n--- full log: {self.log}")
+
+    @staticmethod
+    def _wait(process) -> int:
+        """Exit status; an interruption takes the process along."""
+        with _lock:
+            _running.add(process)
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            with _lock:
+                _running.discard(process)
 
     def _tick(self) -> None:
         while not self._done.wait(QUIET_INTERVAL):
