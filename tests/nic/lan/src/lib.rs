@@ -304,6 +304,7 @@ impl LanFunction for Lan {
             Register::OtherCauseEnable => self.registers.lock().other_cause_enable,
             Register::OtherCauseControl => self.registers.lock().other_cause_control,
             Register::Statistic => self.stats.read32(offset),
+            Register::TxHead(queue) => self.tx.lock().head(queue),
             Register::Constant(value) => value,
             Register::Storage(initial) => self.registers.lock().get(offset, initial),
             Register::FirmwareCauseControl
@@ -357,6 +358,7 @@ impl LanFunction for Lan {
             | Register::FunctionId
             | Register::OtherCause
             | Register::WakeUpStatus
+            | Register::TxHead(_)
             | Register::Statistic
             | Register::Constant(_) => {}
         }
@@ -407,8 +409,8 @@ impl LanFunction for Lan {
         if kind == Reset::Disconnect {
             self.unknown.lock().clear();
         }
-        // The driver waits for the interrupt. Of a reset that it did not order, the card tells it.
-        if kind == Reset::Core && ordered != 0 {
+        // Of its own reset, too, the driver waits to be told.
+        if kind == Reset::Core {
             self.other_cause(regs::OICR_GRST);
         }
     }

@@ -35,6 +35,7 @@ pub const QRX_CTRL_REQUEST: u32 = 1 << 0;
 pub const QRX_CTRL_STATUS: u32 = 1 << 2;
 
 /// First registers of the queues' arrays.
+const QTX_COMM_HEAD: u32 = 0x0e_0000;
 const QRX_CTRL: u32 = 0x12_0000;
 const QINT_TQCTL: u32 = 0x14_0000;
 const QINT_RQCTL: u32 = 0x15_0000;
@@ -107,6 +108,8 @@ pub enum Register {
     TxCause(u16),
     /// `QTX_COMM_DBELL` of a queue.
     TxDoorbell(u16),
+    /// `QTX_COMM_HEAD` of a queue, read only.
+    TxHead(u16),
     /// A statistics register.
     Statistic,
     /// A register that always reads this.
@@ -272,6 +275,7 @@ impl Register {
         };
         queue(offset, QTX_COMM_DBELL)
             .map(Register::TxDoorbell)
+            .or_else(|| queue(offset, QTX_COMM_HEAD).map(Register::TxHead))
             .or_else(|| queue(offset, QRX_TAIL).map(Register::RxTail))
             .or_else(|| queue(offset, QRX_CTRL).map(Register::RxControl))
             .or_else(|| queue(offset, QINT_TQCTL).map(Register::TxCause))
@@ -306,6 +310,7 @@ mod tests {
             (0x08_0280, ring(Ring::AdminReceive, RingRegister::Length)),
             (0x22_e580, ring(Ring::MailboxReceive, RingRegister::Tail)),
             (0x2c_0004, Some(Register::TxDoorbell(1))),
+            (0x0e_0008, Some(Register::TxHead(2))),
             (0x28_e008, Some(Register::RxContext(7, 2))),
             (0x12_03fc, Some(Register::RxControl(255))),
             (0x0b_6008, Some(Register::Constant(0x73b))),

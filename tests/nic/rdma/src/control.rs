@@ -36,7 +36,7 @@ impl Model {
             "ops" => Ok(self.counts.ops_json()),
             "fault" => self.control_fault(args),
             "release" => Ok(json!({"released": self.cqp_release()})),
-            "inject" if args.get("cause").is_none() => self.control_inject(args),
+            "inject" => self.control_inject(args),
             _ => return None,
         })
     }

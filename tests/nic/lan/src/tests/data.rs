@@ -132,6 +132,7 @@ fn segments_leave_with_right_checksums() {
         assert_eq!(Packet::classify(&header, frame).integrity, Integrity::Good);
     }
     assert_eq!(driver.take_events(), [7]);
+    assert_eq!(driver.lan.read32(0x0e_0000), 3);
     let done = |index: u64| driver.memory.read_u64(TX_RING + 16 * index + 8).unwrap() & 0xf;
     assert_eq!([done(1), done(2)], [0, 0xf]);
 }
@@ -153,6 +154,7 @@ fn transmit_ring_wraps_and_frames_cross_doorbells() {
         assert_eq!(driver.take_sent(), std::slice::from_ref(&frame));
         assert_eq!(driver.take_events(), [7]);
     }
+    assert_eq!(driver.lan.read32(0x0e_0000), 0);
     driver.lan.write32(0x2c_0000, 4);
     assert!(driver.lines().concat().contains("outside"));
 }

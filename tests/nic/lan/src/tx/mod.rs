@@ -35,6 +35,11 @@ impl TxQueues {
         self.queues.remove(&number)
     }
 
+    /// Index of the next descriptor that the device takes from a queue, 0 if it is not there.
+    pub fn head(&self, number: u16) -> u32 {
+        self.queues.get(&number).map_or(0, TxQueue::head)
+    }
+
     /// Queues in use.
     pub fn len(&self) -> usize {
         self.queues.len()

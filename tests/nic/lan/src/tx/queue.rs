@@ -62,6 +62,11 @@ impl TxQueue {
         (self.head != self.tail).then(|| self.base.wrapping_add(offset))
     }
 
+    /// Index of that descriptor.
+    pub fn head(&self) -> u32 {
+        self.head
+    }
+
     /// The device is done with the descriptor at the head.
     pub fn advance(&mut self) {
         self.head = if self.head + 1 < self.entries {
