@@ -45,12 +45,6 @@ def traffic(g) -> str:
     return "" if done.returncode == 0 else done.stdout[-600:]
 
 
-def left(g) -> dict:
-    """Objects of the RDMA half that should not be there without a driver."""
-    state = g.nic("state")["rdma"]
-    return {k: v for k, v in state.items() if k not in ("filter",) and v}
-
-
 def available_kb() -> int:
     """MemAvailable with all that can be given back given back."""
     subprocess.run(["sync"], check=False)
@@ -81,8 +75,8 @@ def _rounds(g) -> None:
         fault = traffic(g)
         if not fault and not unload(g):
             fault = "unload failed"
-        if not fault and left(g):
-            fault = f"device still holds {left(g)}"
+        if not fault and g.held():
+            fault = f"device still holds {g.held()}"
         if not fault:
             # The first rounds fill caches: what counts is that it goes no further.
             if number == 2:
@@ -141,7 +135,7 @@ def _reset(g) -> None:
         g.check(f"device is back after {kind}", back, "not within 60 s")
         g.check(f"traffic after {kind}", not (fault := traffic(g)), fault)
     g.check("unload after the resets", unload(g))
-    g.equal("device is empty after the resets", left(g), {})
+    g.equal("device is empty after the resets", g.held(), {})
     g.check("load after the resets", load(g), "no usable device after 60 s")
 
 
@@ -161,7 +155,7 @@ def _ice(g) -> None:
     g.check("rmmod ice with the driver loaded", *_said(g.run("modprobe", "-r", "ice")
                                                       if g.driver == "irdma" and unload(g)
                                                       else g.run("rmmod", "ice")))
-    g.equal("device is empty without ice", left(g), {})
+    g.equal("device is empty without ice", g.held(), {})
     if not g.check("modprobe ice", *_said(g.run("modprobe", "ice"))):
         return
     g.wait(lambda: bool(_netdev(g)), 60)
@@ -170,7 +164,7 @@ def _ice(g) -> None:
     g.check("device is back", _usable(g), "not within 60 s")
     g.check("traffic after ice came back", not (fault := traffic(g)), fault)
     g.check("unload at the end", unload(g))
-    g.equal("device is empty at the end", left(g), {})
+    g.equal("device is empty at the end", g.held(), {})
 
 
 def _said(done) -> tuple:

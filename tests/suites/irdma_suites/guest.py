@@ -106,6 +106,18 @@ class Guest:
             answer = answer["result"]
         return answer
 
+    def held(self) -> dict:
+        """What the RDMA half holds, or held when its control queue was destroyed.
+
+        Without a driver this is to be empty.
+        """
+        state = self.nic("state")["rdma"]
+        found = {k: v for k, v in state.items()
+                 if not isinstance(v, (dict, list)) and k != "filter" and v}
+        left = state.get("leftovers") or {}
+        found.update((f"left over: {k}", v) for k, v in left.items() if v)
+        return found
+
     def sync(self) -> None:
         """Wait until every guest has come to the same call."""
         self._sync += 1
