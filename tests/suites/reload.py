@@ -127,7 +127,7 @@ def _bringups(g) -> int:
 
 
 def _reset(g) -> None:
-    """A function reset that ice is made to do, and a core reset."""
+    """Resets below the driver: the device goes and comes again."""
     for kind in ("pfr", "corer"):
         before = _bringups(g)
         g.nic("reset", kind=kind)
@@ -151,20 +151,34 @@ def _netdev(g) -> str:
 
 
 def _ice(g) -> None:
-    """ice goes, with our driver loaded, and comes back."""
-    g.check("rmmod ice with the driver loaded", *_said(g.run("modprobe", "-r", "ice")
-                                                      if g.driver == "irdma" and unload(g)
-                                                      else g.run("rmmod", "ice")))
-    g.equal("device is empty without ice", g.held(), {})
-    if not g.check("modprobe ice", *_said(g.run("modprobe", "ice"))):
-        return
-    g.wait(lambda: bool(_netdev(g)), 60)
-    g.netdev = _netdev(g)
-    load(g)
-    g.check("device is back", _usable(g), "not within 60 s")
-    g.check("traffic after ice came back", not (fault := traffic(g)), fault)
+    """ice goes and comes back: from the function while our driver is loaded, and whole."""
+    refused = g.run("rmmod", "ice")
+    g.check("rmmod ice is refused while the driver uses it",
+            refused.returncode != 0 and "in use" in refused.stdout, refused.stdout)
+
+    function = Path(f"/sys/class/net/{g.netdev}/device").resolve().name
+    driver = Path("/sys/bus/pci/drivers/ice")
+    (driver / "unbind").write_text(function)
+    g.equal("ice unbound: no RDMA device", g.find_device(), "")
+    g.equal("ice unbound: device is empty", g.held(), {})
+    (driver / "bind").write_text(function)
+    _comes_back(g, "ice bound again")
+
+    g.check("unload before rmmod ice", unload(g))
+    g.check("rmmod ice", *_said(g.run("rmmod", "ice")))
+    g.check("modprobe ice", *_said(g.run("modprobe", "ice")))
+    g.check("load on the new ice", *_said(g.run("lab-driver", "load", timeout=90)))
+    _comes_back(g, "ice loaded again")
     g.check("unload at the end", unload(g))
     g.equal("device is empty at the end", g.held(), {})
+
+
+def _comes_back(g, when: str) -> None:
+    """Interface and device are there and work."""
+    g.check(f"{when}: interface is there", g.wait(lambda: bool(_netdev(g)), 60))
+    g.netdev = _netdev(g)
+    g.check(f"{when}: device is usable", _usable(g), "not within 60 s")
+    g.check(f"{when}: traffic", not (fault := traffic(g)), fault)
 
 
 def _said(done) -> tuple:

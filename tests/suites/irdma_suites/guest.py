@@ -112,8 +112,7 @@ class Guest:
         Without a driver this is to be empty.
         """
         state = self.nic("state")["rdma"]
-        found = {k: v for k, v in state.items()
-                 if not isinstance(v, (dict, list)) and k != "filter" and v}
+        found = {k: v for k, v in state.items() if k not in ("faults", "leftovers") and v}
         left = state.get("leftovers") or {}
         found.update((f"left over: {k}", v) for k, v in left.items() if v)
         return found
