@@ -3,7 +3,9 @@
 #
 # Resets of the virtual card under stock ice, and the ways to take ice away and
 # bring it back. Runs in two guests at once; the second only answers echoes.
-# Leaves ice loaded without an RDMA driver.
+# Leaves ice loaded without an RDMA driver: stock irdma waits ten seconds for the
+# control queue that a core reset took away, ice then reports a transmit timeout
+# over rings that it has freed meanwhile, and crashes.
 
 # shellcheck source=tests/guest/lib/lan.sh
 . /opt/irdma_rs/tests/guest/lib/lan.sh
@@ -58,7 +60,7 @@ works() {
 	check "$1: the interface is there and up" configured
 	check "$1: its address is the card's" grep -qx "$address" "/sys/class/net/$NETDEV/address"
 	check "$1: the RDMA device is there" until_true 30 rdma_device
-	check "$1: echo" reach "$peer"
+	check "$1: echo" until_true 60 reach "$peer"
 }
 
 # logged TEXT COUNT: the kernel has said TEXT at least COUNT times.
@@ -100,8 +102,22 @@ rebind() {
 		echo "$function" >/sys/bus/pci/drivers/ice/bind
 }
 
+# The offline self-test passes. Its interrupt has to arrive within a millisecond
+# or two, which an emulated processor misses when the machine is busy: of that
+# part one success in ten is enough.
+self_test() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		ethtool -t "$NETDEV" offline >/tmp/self-test
+		cat /tmp/self-test
+		grep -v 'Interrupt' /tmp/self-test | grep -q '[1-9][0-9]*$' && return 1
+		grep -q 'Interrupt.* 0$' /tmp/self-test && return 0
+	done
+	return 1
+}
+
 lead() {
 	works "before"
+	check "take the RDMA driver away" lab-driver unload
 
 	downloads=$(dmesg | grep -c 'DDP package was successfully loaded')
 	for round in 1 2; do
@@ -129,7 +145,6 @@ lead() {
 	check "devlink reload" devlink dev reload "pci/$function"
 	works "devlink reload"
 
-	check "take the RDMA driver away" lab-driver unload
 	check "unbind and bind" rebind
 	works "unbind and bind"
 
@@ -143,7 +158,7 @@ lead() {
 	done
 	works "reloads"
 
-	check "self-test, offline" ethtool -t "$NETDEV" offline
+	check "self-test, offline" self_test
 	works "self-test"
 
 	check "RDMA off" devlink dev param set "pci/$function" name enable_roce \
@@ -157,7 +172,7 @@ lead() {
 if leads; then
 	lead
 fi
-lab-sync lan-reset-test >/dev/null
+lab-sync lan-reset-test 600 >/dev/null
 refuse "the kernel has nothing to complain about" \
 	sh -c "dmesg | grep -E 'WARNING:|BUG:|Call Trace'"
 finish
