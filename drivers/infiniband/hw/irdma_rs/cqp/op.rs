@@ -71,7 +71,6 @@ ops! {
     DestroyMcastGrp = 0x28, "DESTROY_MCAST_GRP";
     ShmcPagesAllocated = 0x2b, "SHMC_PAGES_ALLOCATED";
     WorkSchedNode = 0x2c, "WORK_SCHED_NODE";
-    GatherStats = 0x2e, "GATHER_STATS";
 }
 
 impl fmt::Display for Op {

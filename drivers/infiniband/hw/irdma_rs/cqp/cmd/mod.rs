@@ -18,7 +18,6 @@ mod probe;
 mod qp;
 mod sched;
 mod stag;
-mod stats;
 
 pub(crate) use aeq::{
     CreateAeq,
@@ -83,7 +82,6 @@ pub(crate) use stag::{
     MrPages,
     RegMr, //
 };
-pub(crate) use stats::GatherStats;
 
 use kernel::num::Bounded;
 
