@@ -58,8 +58,11 @@ def source_files(*roots: Path, skip=("target", "__pycache__")) -> list:
     return found
 
 
-def listing_digest(root: Path) -> str:
-    """Digest of what `find` says of a directory: notices lost, cut and changed files."""
+def listing_digest(root: Path):
+    """Digest of what `find` says of a directory: notices lost, cut and changed files.
+
+    None when some of it cannot be read.
+    """
     prune = []
     for name in SCRATCH_NAMES:
         prune += ["-name", name, "-prune", "-o"]
@@ -69,7 +72,7 @@ def listing_digest(root: Path) -> str:
          "-o", "-type", "d", "-printf", r"d %p\0"],
         cwd=root, capture_output=True, check=False)
     if found.returncode:
-        return "unreadable"
+        return None
     entries = sorted(found.stdout.split(b"\0"))
     return hashlib.sha256(b"\0".join(entries)).hexdigest()
 
@@ -85,8 +88,6 @@ class Part:
     needs = ()
     #: Newest parts of this name that `clean` keeps although they are not current.
     keep = 0
-    #: Whether a use of the part need not look at every file of it.
-    trusted = False
 
     def __init__(self, catalog):
         self.catalog = catalog
@@ -122,8 +123,13 @@ class Part:
             wanted = json.loads(self.stamp.read_text())["listing"]
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        return self.where.is_dir() and (
-            self.trusted or listing_digest(self.where) == wanted)
+        if not self.where.is_dir():
+            return False
+        found = listing_digest(self.where)
+        if found is None and os.geteuid() != 0:
+            # Root's files in it are closed to us; whoever made it can look.
+            return True
+        return found == wanted
 
     def path(self) -> Path:
         """The part's directory; makes it when it is missing or damaged."""
@@ -152,9 +158,15 @@ class Part:
         for name in self.needs:
             self.catalog[name].path()
         cache = self.catalog.cache
-        for folder in ("parts", "tmp", "locks", "logs"):
-            (cache / folder).mkdir(parents=True, exist_ok=True)
-        with open(cache / "locks" / self.name, "w") as lock:
+        try:
+            for folder in ("parts", "tmp", "locks", "logs"):
+                (cache / folder).mkdir(parents=True, exist_ok=True)
+            lock = open(cache / "locks" / self.name, "w")
+        except PermissionError as error:
+            raise EnvError(f"{self.name}: has to be made, and you may not write to "
+                           f"{error.filename}; run as root: IRDMA_RS_CACHE={cache} "
+                           "scripts/env") from None
+        with lock:
             self._lock(lock)
             if self.complete():
                 return

@@ -85,7 +85,15 @@ def sweep() -> None:
 def log_dir(cache: Path) -> Path:
     """A fresh directory for the logs of one run; old ones are deleted."""
     top = cache / "logs" / "lab"
-    top.mkdir(parents=True, exist_ok=True)
+    try:
+        top.mkdir(parents=True, exist_ok=True)
+        writable = os.access(top, os.W_OK)
+    except PermissionError:
+        writable = False
+    if not writable:
+        # Somebody else made the cache, and we only use it.
+        top = Path(tempfile.gettempdir(), f"irdma_rs-logs-{os.geteuid()}")
+        top.mkdir(exist_ok=True)
     old = sorted(p for p in top.iterdir() if p.is_dir())
     for path in old[:-KEPT_LOGS]:
         shutil.rmtree(path, ignore_errors=True)
