@@ -126,6 +126,23 @@ fn an_event_waits_for_the_acknowledgement_of_the_last() {
 }
 
 #[test]
+fn an_arm_outlives_the_event_that_was_held() {
+    let mut r = rig(64);
+    for _ in 0..2 {
+        r.d.arm(&mut r.cq, true);
+        r.exchange(false);
+        r.drain();
+    }
+    r.d.arm(&mut r.cq, true);
+    assert_eq!(r.d.ceqe(), Some(3));
+    r.d.set(CQ_ACK, 3);
+    assert_eq!(r.d.ceqe(), Some(3), "the held one");
+    r.d.set(CQ_ACK, 3);
+    r.exchange(false);
+    assert_eq!(r.d.ceqe(), Some(3), "for the last arm");
+}
+
+#[test]
 fn an_interrupt_waits_for_its_cause() {
     let mut r = rig(64);
     r.d.set(driver::CEQ_CTL0, 0x1800);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! CREATE_CQ, MODIFY_CQ (resize) and DESTROY_CQ.
 
-use super::{Done, OpResult, Wqe, CCQ};
+use super::{ring_memory, Done, OpResult, Wqe, CCQ};
 use crate::bits::{bit, bits, Field};
 use crate::config::Kind;
 use crate::cq::{Cq, CqSetup};
@@ -23,19 +23,9 @@ const VIRTMAP: Field = bit(47);
 const CEQE_MASK: Field = bit(48);
 const CEQ_VALID: Field = bit(49);
 const WIDE_STRIDE: Field = bit(61);
-/// Word 6: first page address entry.
-const FIRST_PBLE: Field = bits(27, 0);
 
 fn memory(wqe: &Wqe) -> Result<RingMemory, CqpError> {
-    match (VIRTMAP.is_set(wqe[3]), LPBL_SIZE.get(wqe[3]), wqe[4]) {
-        (false, _, 0) => Err(CqpError::parameter("ring at address 0")),
-        (false, _, addr) if addr % 256 != 0 => {
-            Err(CqpError::parameter(format_args!("ring address {addr:#x}")))
-        }
-        (false, _, addr) => Ok(RingMemory::Block(addr)),
-        (true, 1, _) => Ok(RingMemory::Pages(FIRST_PBLE.get32(wqe[6]))),
-        (true, level, _) => Err(CqpError::parameter(format_args!("page list level {level}"))),
-    }
+    ring_memory(wqe, VIRTMAP.is_set(wqe[3]), LPBL_SIZE.get(wqe[3]))
 }
 
 fn entries(wqe: &Wqe) -> Result<u32, CqpError> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Creation and destruction of event queues: CEQ and AEQ.
 
-use super::{Done, OpResult, Wqe};
+use super::{ring_memory, Done, OpResult, Wqe};
 use crate::aeq::Aeq;
 use crate::bits::{bit, bits, Field};
 use crate::ceq::Ceq;
@@ -17,23 +17,9 @@ const CEQ_ID: Field = bits(9, 0);
 const CEQ_ID_HIGH: Field = bits(15, 10);
 const LPBL_SIZE: Field = bits(45, 44);
 const VMAP: Field = bit(47);
-/// Word 6: first page address entry.
-const FIRST_PBLE: Field = bits(27, 0);
 
 fn memory(wqe: &Wqe) -> Result<RingMemory, CqpError> {
-    if !VMAP.is_set(wqe[3]) {
-        return match wqe[4] {
-            0 => Err(CqpError::parameter("ring at address 0")),
-            addr if addr % 256 != 0 => {
-                Err(CqpError::parameter(format_args!("ring address {addr:#x}")))
-            }
-            addr => Ok(RingMemory::Block(addr)),
-        };
-    }
-    match LPBL_SIZE.get(wqe[3]) {
-        1 => Ok(RingMemory::Pages(FIRST_PBLE.get32(wqe[6]))),
-        level => Err(CqpError::parameter(format_args!("page list level {level}"))),
-    }
+    ring_memory(wqe, VMAP.is_set(wqe[3]), LPBL_SIZE.get(wqe[3]))
 }
 
 fn ceq_id(wqe: &Wqe) -> u32 {
