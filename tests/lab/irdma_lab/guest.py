@@ -20,6 +20,8 @@ KERNEL_PARAMETERS = [
     "console=ttyS0", "panic=-1", "mitigations=off", "audit=0", "printk.devkmsg=on",
     # The machine under the guests may be slow and busy; that is no kernel's fault.
     "rcupdate.rcu_cpu_stall_timeout=120", "sysctl.kernel.watchdog_thresh=60",
+    # What a processor measures while others use the machine may make delays endless.
+    "lpj=10000000",
     # Addresses are ours alone: no need to wait until nobody objects to them.
     "sysctl.net.ipv6.conf.all.accept_dad=0", "sysctl.net.ipv6.conf.default.accept_dad=0",
     "firmware_class.path=/run/lab/firmware",
