@@ -80,7 +80,8 @@ impl Action {
         const IS_LIST: u32 = 1 << 14;
         const VALID: u32 = 1 << 17;
         const DROP: u32 = 1 << 18;
-        let target = (word >> 4 & 0x3ff) as u16; // ten bits
+        // Ten bits.
+        let target = u16::try_from(word >> 4 & 0x3ff).unwrap_or(0);
         match (word & VALID != 0, word & 3, word & IS_LIST != 0) {
             (false, 2, true) | (true, 2, true) => Action::PruneList(target),
             (false, 2, false) | (true, 2, false) => Action::PruneVsi(target),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Registers and index arithmetic of one control queue.
 
-use super::descriptor::LEN;
 use crate::regs::RingRegister;
 
+/// Bytes of an entry.
+const ENTRY: u64 = 32;
 /// Queue enable in the length register.
 const ENABLE: u32 = 1 << 31;
 /// "Critical error": the queue has stopped.
@@ -62,7 +63,7 @@ impl Ring {
             return None;
         }
         let base = u64::from(self.base_high) << 32 | u64::from(self.base_low);
-        base.checked_add(u64::from(self.head) * LEN as u64)
+        base.checked_add(u64::from(self.head) * ENTRY)
     }
 
     /// The device is done with the entry at the head.

@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 
 /// What there is, for whoever sits at a prompt.
 const HELP: &[&str] = &[
-    "state | counters | ops | groups | qps | cqs",
+    "state | counters | ops | groups | qps | cqs | lan",
     "frames [count=N]",
     "link up=BOOL",
     "reset kind=pfr|corer|silent",
