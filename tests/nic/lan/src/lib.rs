@@ -97,6 +97,10 @@ pub struct Lan {
     loopback: AtomicBool,
     /// Type of the core reset under way, for `GLGEN_RSTAT`; 0 if none was ordered through a register.
     core_reset: AtomicU32,
+    /// A core reset was announced and waits for the driver to be ready.
+    announced: AtomicBool,
+    /// The driver knows of the core reset under way.
+    told: AtomicBool,
     /// Unknown registers reported so far.
     unknown: Mutex<HashSet<u32>>,
 }
@@ -117,6 +121,8 @@ impl Lan {
             phy_enabled: AtomicBool::new(true),
             loopback: AtomicBool::new(false),
             core_reset: AtomicU32::new(0),
+            announced: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             unknown: Mutex::default(),
         })
     }
@@ -216,6 +222,37 @@ impl Lan {
         }
     }
 
+    /// A core reset that the driver did not order. The device warns of it, and the driver takes
+    /// down what it has before it asks for the delay: then the reset happens. It happens at once
+    /// if nobody listens.
+    fn announce_core_reset(&self) {
+        let listens = {
+            let mut registers = self.registers.lock();
+            let listens = registers.other_cause_enable & regs::OICR_GRST != 0;
+            if listens {
+                registers.reset_state = regs::RESET_TYPE_CORER << regs::GLGEN_RSTAT_TYPE_SHIFT
+                    | regs::GLGEN_RSTAT_REQUESTED;
+            }
+            listens
+        };
+        if listens {
+            self.announced.store(true, Ordering::Relaxed);
+            self.other_cause(regs::OICR_GRST);
+        } else {
+            self.order_reset(Reset::Core);
+        }
+    }
+
+    /// The driver asks how long a reset may take, which is no longer than usual. It does so when it
+    /// is ready for an announced one.
+    fn read_reset_control(&self) -> u32 {
+        if self.announced.swap(false, Ordering::Relaxed) {
+            self.told.store(true, Ordering::Relaxed);
+            self.order_reset(Reset::Core);
+        }
+        0
+    }
+
     fn write_reset_trigger(&self, value: u32) {
         let kind = if value & regs::GLGEN_RTRIG_CORER != 0 {
             regs::RESET_TYPE_CORER
@@ -298,6 +335,7 @@ impl LanFunction for Lan {
                 Self::ring(&mut self.firmware.lock(), ring).read(register)
             }
             Register::PfReset | Register::ResetTrigger | Register::WakeUpStatus => 0,
+            Register::ResetControl => self.read_reset_control(),
             Register::ResetState => self.registers.lock().reset_state,
             Register::FunctionId => self.host.pf_id.into(),
             Register::OtherCause => std::mem::take(&mut self.registers.lock().other_cause),
@@ -354,7 +392,8 @@ impl LanFunction for Lan {
             | Register::RxCause(_)
             | Register::TxCause(_)
             | Register::Storage(_) => self.registers.lock().set(offset, value),
-            Register::ResetState
+            Register::ResetControl
+            | Register::ResetState
             | Register::FunctionId
             | Register::OtherCause
             | Register::WakeUpStatus
@@ -392,6 +431,8 @@ impl LanFunction for Lan {
 
     fn reset(&self, kind: Reset) {
         let ordered = self.core_reset.swap(0, Ordering::Relaxed);
+        let told = self.told.swap(false, Ordering::Relaxed);
+        self.announced.store(false, Ordering::Relaxed);
         {
             let mut firmware = self.firmware.lock();
             let mut tx = self.tx.lock();
@@ -410,7 +451,7 @@ impl LanFunction for Lan {
             self.unknown.lock().clear();
         }
         // Of its own reset, too, the driver waits to be told.
-        if kind == Reset::Core {
+        if kind == Reset::Core && !told {
             self.other_cause(regs::OICR_GRST);
         }
     }

@@ -17,6 +17,8 @@ pub const GLGEN_RTRIG_CORER: u32 = 1 << 0;
 pub const GLGEN_RTRIG_GLOBR: u32 = 1 << 1;
 /// Lowest bit of the type of the last reset in `GLGEN_RSTAT`.
 pub const GLGEN_RSTAT_TYPE_SHIFT: u32 = 2;
+/// `GLGEN_RSTAT`: a reset was requested and has not happened yet.
+pub const GLGEN_RSTAT_REQUESTED: u32 = 1;
 /// `GLGEN_RSTAT` type of a core reset.
 pub const RESET_TYPE_CORER: u32 = 1;
 /// `GLGEN_RSTAT` type of a global reset.
@@ -80,6 +82,8 @@ pub enum Register {
     Ring(Ring, RingRegister),
     /// `PFGEN_CTRL`.
     PfReset,
+    /// `GLGEN_RSTCTL`.
+    ResetControl,
     /// `GLGEN_RSTAT`.
     ResetState,
     /// `GLGEN_RTRIG`.
@@ -174,7 +178,6 @@ const CONSTANT: &[(u32, u32, u32)] = &[
     (0x0b_6108, 1, 1 << 6),      // GLNVM_FLA: flash is valid
     (0x0b_612c, 1, 0),           // GLGEN_STAT, read to flush
     (0x0b_6134, 1, 0),           // GL_MNG_FWSM: firmware runs
-    (0x0b_8180, 1, 0),           // GLGEN_RSTCTL: no extra reset delay
     (0x0b_820c, 1, 1 << 30),     // GL_PWR_MODE_CTL: 100G profile
     (0x0b_826c, 1, 0),           // GLGEN_CLKSTAT_SRC
     (0x0b_e004, 1, 0),           // GLPCI_CNF2: 64-byte cache lines
@@ -256,6 +259,7 @@ impl Register {
             0x09_1000 => Register::PfReset,
             0x09_db80 => Register::WakeUpStatus,
             0x09_e880 => Register::FunctionId,
+            0x0b_8180 => Register::ResetControl,
             0x0b_8188 => Register::ResetState,
             0x0b_8190 => Register::ResetTrigger,
             PFINT_FW_CTL => Register::FirmwareCauseControl,

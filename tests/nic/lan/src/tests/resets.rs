@@ -68,6 +68,35 @@ fn core_reset_announces_itself() {
 }
 
 #[test]
+fn an_announced_core_reset_waits_for_the_driver() {
+    let mut driver = Driver::new();
+    let announce = |driver: &Driver| driver.lan.control("announce_core_reset", &json!({}));
+    // Nobody listens: it happens at once.
+    announce(&driver).unwrap().unwrap();
+    assert_eq!(driver.lan.read32(0x0b_8188) & 1, 0);
+    driver.lan.write32(0x16_ca80, 1 << 30 | 3);
+    driver.lan.write32(0x16_c900, 0x3c39_0000);
+    driver.start();
+    driver.bring_up();
+    driver.take_events();
+    announce(&driver).unwrap().unwrap();
+    assert_eq!(driver.take_events(), [3]);
+    assert_eq!(driver.lan.read32(0x16_ca00), 1 << 20);
+    assert_eq!(driver.lan.read32(0x0b_8188), 1 << 2 | 1);
+    let vsis =
+        |driver: &Driver| driver.lan.control("state", &json!({})).unwrap().unwrap()["vsis"].clone();
+    assert_ne!(vsis(&driver), 0);
+    driver.lan.read32(0x0b_8180);
+    driver.lan.reset(Reset::Core); // the card's answer
+    assert_eq!(vsis(&driver), 0);
+    assert_eq!(driver.lan.read32(0x0b_8188), 1 << 2);
+    assert!(driver.take_events().is_empty(), "told once");
+    driver.lan.read32(0x0b_8180);
+    driver.start();
+    driver.bring_up();
+}
+
+#[test]
 fn causes_are_masked() {
     let driver = Driver::new();
     driver.lan.write32(0x16_ca80, 1 << 30 | 3);

@@ -91,7 +91,12 @@ const OICR_PCI_EXCEPTION: u32 = 1 << 21;
 fn reset(card: &Card, request: &Request) -> Answer {
     match request.need_text("kind")? {
         "pfr" => card.lan().other_cause(OICR_PCI_EXCEPTION),
-        "corer" => nic_bus::Card::reset(card, Reset::Core),
+        "corer" => {
+            if let Some(answer) = card.lan().control("announce_core_reset", &Value::Null) {
+                return answer;
+            }
+            nic_bus::Card::reset(card, Reset::Core);
+        }
         "silent" => nic_bus::Card::reset(card, Reset::Function),
         other => {
             return Err(format!(
