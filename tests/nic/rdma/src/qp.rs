@@ -275,7 +275,12 @@ mod tests {
     fn states_follow_the_table() {
         use State::*;
         assert!(Idle.may_become(Rtr) && Rtr.may_become(Rts) && Rts.may_become(Sqd));
-        assert!(Sqd.may_become(Rts) && Rts.may_become(Rts) && Rtr.may_become(Error));
+        assert!(
+            Sqd.may_become(Rts)
+                && Rts.may_become(Rts)
+                && Rtr.may_become(Error)
+                && Idle.may_become(Error)
+        );
         assert!(!Idle.may_become(Rts) && !Error.may_become(Rts) && !Error.may_become(Idle));
     }
 

@@ -97,6 +97,7 @@ mod tests {
         c.advance(3);
         assert_eq!((c.index, c.polarity), (0, true));
         assert!(!Cursor::new(4).advanced(5).polarity);
-        assert_eq!(Cursor::new(4).advanced(9).index, 1);
+        let twice = Cursor::new(4).advanced(9);
+        assert_eq!((twice.index, twice.polarity), (1, true));
     }
 }

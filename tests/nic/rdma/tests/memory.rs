@@ -203,9 +203,9 @@ fn paged_segments_are_read_at_each_use() {
 fn segment_updates_take_eleven_entries() {
     let mut d = Driver::up(MAC);
     let had = d.state()["sds"].as_u64().unwrap();
-    let more = d.alloc(128, 128);
+    let more = d.alloc(256, 128);
     let entry = |n: u64| [(100 + n) | 1 << 15 | 1 << 31, (100 + n) << 21 | 3];
-    for n in 0..8 {
+    for n in 0..9 {
         d.put(more + n * 16, &entry(3 + n));
     }
     let [[a, b], [c, e], [f, g]] = [entry(0), entry(1), entry(2)];
