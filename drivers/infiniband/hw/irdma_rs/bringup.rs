@@ -26,7 +26,8 @@ use crate::{
     features,
     hmc::Hmc,
     lan::Port,
-    regs::*, //
+    regs::*,
+    watchdog::Watchdog, //
 };
 use kernel::{
     io::poll::read_poll_timeout,
@@ -48,6 +49,7 @@ const READY_TIMEOUT: Delta = Delta::from_secs(15);
 /// A function that is up.
 pub(crate) struct Core {
     // Dropped from top to bottom.
+    _watchdog: Watchdog,
     _aeq: AeqStage,
     _ceqs: KVec<CeqStage>,
     _ceq0: CeqStage,
@@ -101,8 +103,10 @@ impl Core {
             None
         };
         let aeq = AeqStage::new(&dev, &vectors, slot, vector)?;
+        let watchdog = Watchdog::start(dev.clone())?;
 
         Ok(Self {
+            _watchdog: watchdog,
             _aeq: aeq,
             _ceqs: ceqs,
             _ceq0: ceq0,

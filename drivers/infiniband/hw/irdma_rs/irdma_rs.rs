@@ -12,6 +12,7 @@
 //! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets;
 //! - [`queues`]: send, receive and completion queues; [`mcast`]: multicast groups;
 //! - [`verbs`]: what the RDMA core asks for;
+//! - [`watchdog`], [`oicr`]: what to do about a device in trouble;
 //! - [`dev`]: all of that together, one function; [`bringup`]: making and unmaking it.
 //!
 //! Glossary: *CQP*, control queue pair; *CCQ*, its completion queue; *CEQ*, completion event queue;
@@ -45,6 +46,7 @@ mod queues;
 mod regs;
 mod sched;
 mod verbs;
+mod watchdog;
 
 use bringup::Core;
 use lan::Port;

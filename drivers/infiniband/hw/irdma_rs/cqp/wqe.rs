@@ -34,13 +34,6 @@ impl Wqe {
         self
     }
 
-    /// Word `N`.
-    #[cfg_attr(not(CONFIG_KUNIT = "y"), expect(dead_code))]
-    pub(crate) const fn word<const N: usize>(&self) -> u64 {
-        const { assert!(N < WORDS) };
-        self.0[N]
-    }
-
     /// All words, the header completed for operation `op` and the given polarity.
     pub(super) fn finish(&self, op: Op, polarity: bool) -> [u64; WORDS] {
         let mut words = self.0;
