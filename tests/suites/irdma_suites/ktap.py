@@ -18,6 +18,8 @@ class Outcome:
     name: str
     status: str
     reason: str = ""
+    #: Whether it is worth a line even when it passed: it carries a measurement.
+    shown: bool = False
 
 
 class Document:

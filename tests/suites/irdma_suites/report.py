@@ -37,7 +37,7 @@ class Report:
             self.skips.append((name, reason))
             if self._verbose:
                 self.say(f"skip {name}: {reason}")
-        elif self._verbose:
+        elif self._verbose or outcome.shown:
             self.say(f"ok   {name}")
 
     def close(self) -> int:
