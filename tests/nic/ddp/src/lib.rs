@@ -3,8 +3,10 @@
 //!
 //! `ice` leaves safe mode, and offers RDMA, only after it has found a package file and downloaded
 //! it. The virtual E810 classifies packets by fixed rules and needs no table from such a file, so
-//! the package is the smallest one the driver accepts: one segment with one buffer with one
-//! metadata section. It carries our own name and no content of Intel's.
+//! the package is hardly more than the driver insists on: one segment with one buffer. In it are
+//! the metadata, and places for the UDP ports of tunnels with the labels by which the driver finds
+//! them: without any, it offers the kernel an empty port table, which the kernel warns of. The
+//! package carries our own name and no content of Intel's.
 //!
 //! The layout, all words little-endian:
 //!
@@ -24,14 +26,31 @@ const FORMAT: [u8; 4] = [1, 0, 0, 0];
 const SEGMENT_TYPE_E810: u32 = 0x10;
 /// Section type of the metadata.
 const SECTION_METADATA: u32 = 1;
+/// Section type of the receive parser's boost TCAM, which holds the ports of tunnels.
+const SECTION_BOOST_TCAM: u32 = 56;
+/// Section type of that TCAM's labels. No buffer may start with it: the download would end there.
+const SECTION_BOOST_LABELS: u32 = 0x8000_0018;
+/// Bytes of an entry of the boost TCAM. The driver fills in a port and nothing else is read.
+const BOOST_ENTRY_LEN: usize = 88;
+/// Bytes of a label's text.
+const LABEL_LEN: usize = 64;
+/// Labels of the entries, by kind of tunnel and function. There are two ports for each kind.
+const LABELS: [&str; 4] = [
+    "TNL_VXLAN_PF0",
+    "TNL_VXLAN_PF0",
+    "TNL_GENEVE_PF0",
+    "TNL_GENEVE_PF0",
+];
 /// Names in segment headers are this long.
 const SEGMENT_NAME_LEN: usize = 32;
 /// Names in metadata sections are this long.
 const PACKAGE_NAME_LEN: usize = 28;
 /// The driver downloads buffers of this size.
 const BUFFER_LEN: usize = 4096;
-/// Bytes of a buffer before the first section: header and one section entry.
-const BUFFER_HEADER_LEN: usize = 16;
+/// Bytes of a buffer before its section entries: their number and the end of the data.
+const BUFFER_HEADER_LEN: usize = 4;
+/// Bytes of a section entry: type, offset, size.
+const SECTION_ENTRY_LEN: usize = 8;
 /// Bytes of the package header with its one segment offset.
 const PACKAGE_HEADER_LEN: usize = 12;
 /// "E810" in ASCII: an identification no released package carries.
@@ -73,19 +92,49 @@ fn metadata() -> Vec<u8> {
         .0
 }
 
-/// The only buffer. Its sizes fit 16 bits by construction.
+/// The boost TCAM: entries with their addresses and without a port.
+fn boost_tcam() -> Vec<u8> {
+    let mut section = Fields::default().u16(LABELS.len() as u16).u16(0);
+    for address in 0..LABELS.len() as u16 {
+        section = section
+            .u16(address)
+            .bytes(&[0; BOOST_ENTRY_LEN - size_of::<u16>()]);
+    }
+    section.0
+}
+
+/// The labels: which entry is for what.
+fn boost_labels() -> Vec<u8> {
+    let mut section = Fields::default().u16(LABELS.len() as u16);
+    for (address, label) in (0..).zip(LABELS) {
+        section = section.u16(address).name(label, LABEL_LEN);
+    }
+    section.0
+}
+
+/// The only buffer: section entries, then the sections. All sizes fit 16 bits by construction.
 fn buffer() -> Vec<u8> {
-    let metadata = metadata();
-    let len = metadata.len() as u16;
-    let offset = BUFFER_HEADER_LEN as u16;
+    let sections = [
+        (SECTION_METADATA, metadata()),
+        (SECTION_BOOST_TCAM, boost_tcam()),
+        (SECTION_BOOST_LABELS, boost_labels()),
+    ];
+    let mut offset = BUFFER_HEADER_LEN + SECTION_ENTRY_LEN * sections.len();
+    let mut entries = Fields::default();
+    let mut data = Fields::default();
+    for (kind, section) in &sections {
+        entries = entries
+            .u32(*kind)
+            .u16(offset as u16)
+            .u16(section.len() as u16);
+        data = data.bytes(section);
+        offset += section.len();
+    }
     let mut buffer = Fields::default()
-        .u16(1)
-        .u16(offset + len)
-        .u32(SECTION_METADATA)
-        .u16(offset)
-        .u16(len)
-        .u32(0)
-        .bytes(&metadata)
+        .u16(sections.len() as u16)
+        .u16(offset as u16)
+        .bytes(&entries.0)
+        .bytes(&data.0)
         .0;
     buffer.resize(BUFFER_LEN, 0);
     buffer
@@ -151,12 +200,41 @@ mod tests {
             (u32_at(&file, 56), u32_at(&file, 60), u32_at(&file, 64)),
             (0, 0, 1)
         );
-        assert_eq!((u16_at(&file, 68), u16_at(&file, 70)), (1, 52));
-        assert_eq!(u32_at(&file, 72), 1);
-        assert_eq!((u16_at(&file, 76), u16_at(&file, 78)), (16, 36));
-        assert_eq!(file[84..88], VERSION);
-        assert!(file[88..].starts_with(NAME.as_bytes()));
-        assert!(file[120..].iter().all(|byte| *byte == 0));
+    }
+
+    /// Each section lies behind the other and inside the buffer; the first is the metadata.
+    #[test]
+    fn sections_fill_the_buffer() {
+        let buffer = &package()[68..];
+        assert_eq!(buffer.len(), 4096);
+        let mut end = 4 + 8 * 3;
+        for (index, kind) in [1, 56, 0x8000_0018].into_iter().enumerate() {
+            let entry = 4 + 8 * index;
+            assert_eq!(u32_at(buffer, entry), kind);
+            assert_eq!(usize::from(u16_at(buffer, entry + 4)), end);
+            end += usize::from(u16_at(buffer, entry + 6));
+        }
+        assert_eq!(
+            (u16_at(buffer, 0), usize::from(u16_at(buffer, 2))),
+            (3, end)
+        );
+        assert!(buffer[end..].iter().all(|byte| *byte == 0));
+        let metadata = &buffer[usize::from(u16_at(buffer, 8))..];
+        assert_eq!(metadata[..4], VERSION);
+        assert!(metadata[4..].starts_with(NAME.as_bytes()));
+    }
+
+    /// Every label names the address of an entry.
+    #[test]
+    fn labels_name_entries() {
+        let (tcam, labels) = (boost_tcam(), boost_labels());
+        assert_eq!((u16_at(&tcam, 0), u16_at(&labels, 0)), (4, 4));
+        assert_eq!((tcam.len(), labels.len()), (4 + 4 * 88, 2 + 4 * 66));
+        for index in 0..4 {
+            let label = 2 + 66 * index;
+            assert_eq!(u16_at(&labels, label), u16_at(&tcam, 4 + 88 * index));
+            assert!(labels[label + 2..].starts_with(b"TNL_"));
+        }
     }
 
     #[test]
