@@ -91,7 +91,7 @@ pub(crate) fn mac_word(mac: [u8; 6]) -> Bounded<u64, 48> {
     Bounded::<u64, 64>::from(u64::from_be_bytes([a, b, c, d, e, f, 0, 0])).shr::<16, 48>()
 }
 
-#[kunit_tests(irdma_rs_cqp_cmd)]
+#[kernel::macros::kunit_tests(irdma_rs_cqp_cmd)]
 mod tests {
     use super::{
         super::{
