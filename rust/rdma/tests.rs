@@ -19,6 +19,10 @@ use kernel::{
             Relaxed, //
         },
         Mutex, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
     }, //
 };
 
@@ -692,6 +696,13 @@ fn upcalls_end_with_their_object() -> Result {
     cq_upcall.completion();
     check!(COMPLETIONS.load(Relaxed) == completions + 1);
     qp_upcall.event(QpEvent::Fatal);
+    // Delivered by a work item.
+    for _ in 0..1000 {
+        if EVENTS.load(Relaxed) != events {
+            break;
+        }
+        fsleep(Delta::from_millis(1));
+    }
     check!(EVENTS.load(Relaxed) == events + 1);
 
     let mut room: [bindings::ib_wc; 2] = [pin_init::zeroed(), pin_init::zeroed()];

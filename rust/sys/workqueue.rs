@@ -16,6 +16,14 @@ use kernel::{
     }, //
 };
 
+/// The kernel's queue for short work on the processor that queues it.
+///
+/// The `kernel` crate's `system()` is the old name of the same thing, of which 7.3 warns.
+pub fn system_percpu() -> &'static Queue {
+    // SAFETY: Made before modules are loaded, and never destroyed.
+    unsafe { Queue::from_raw(bindings::system_percpu_wq) }
+}
+
 /// A workqueue that its owner made. Dropping it waits for what is queued. May sleep.
 ///
 /// # Invariants

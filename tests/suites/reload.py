@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Loading, unloading, resets and link changes: nothing may stay behind."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def guest(g) -> None:
     """Everything in one guest: traffic is among its own queue pairs."""
     _memory(g)
     _rounds(g)
+    _unbind(g)
     _link(g)
     _reset(g)
     _ice(g)
@@ -91,6 +93,43 @@ def _rounds(g) -> None:
         if not g.check(f"round {number} of {rounds}: traffic, unload, device empty, load",
                        not fault, fault):
             load(g)
+
+
+def _holds(g) -> bool:
+    """Whether the device has a group with all members that `_unbind` waits for."""
+    return any(len(group["members"]) == 3 for group in g.nic("groups"))
+
+
+def _unbind(g) -> None:
+    """The driver is taken off its device under programs that hold it, and put back."""
+    device = next(Path("/sys/bus/auxiliary/devices").glob("ice.roce.*"), None)
+    if not g.check("unbind: there is an auxiliary device", device is not None):
+        return
+    driver = (device / "driver").resolve()
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    holders = [
+        subprocess.Popen(["ibv_asyncwatch", "-d", g.device], **quiet),
+        subprocess.Popen(["mcast-recv", "-d", g.device, "-q", "3", "-t", "300", "239.1.9.9"],
+                         **quiet)]
+    try:
+        g.check("unbind: queue pairs of a program are in a group",
+                g.wait(lambda: _holds(g), 30), str(g.nic("groups")))
+        # Stopped, they cannot give anything back by themselves.
+        for holder in holders:
+            holder.send_signal(signal.SIGSTOP)
+        (driver / "unbind").write_text(device.name)
+        held = g.held()
+        g.check("unbind: device is empty while programs hold it", not held, str(held))
+        g.equal("unbind: the programs are still there",
+                [holder.poll() for holder in holders], [None, None])
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.wait()
+    (driver / "bind").write_text(device.name)
+    if g.check("unbind: device is back after bind", g.wait(g.device_ready, 60),
+               "not within 60 s"):
+        g.check("unbind: traffic after bind", not (fault := traffic(g)), fault)
 
 
 def _port_is(g, word: str) -> bool:
