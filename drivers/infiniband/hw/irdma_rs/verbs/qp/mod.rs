@@ -159,9 +159,10 @@ impl Qp {
         caller: &Caller<'_, Irdma>,
     ) -> Result<Rings> {
         let rings = &caller.ucontext().ok_or(EINVAL)?.rings;
-        let memory = rings
-            .take(request.user_wqe_bufs)
-            .map_err(|e| if e == ENOENT { ENODATA } else { e })?;
+        let memory =
+            rings
+                .take(request.user_wqe_bufs)
+                .map_err(|e| if e == ENOENT { ENODATA } else { e })?;
         let RingUse::Qp { sq_pages, rq_pages } = memory.purpose() else {
             return Err(EINVAL);
         };
@@ -208,11 +209,7 @@ impl Qp {
     }
 
     /// Allocates the memory of the queues of a kernel queue pair.
-    fn kernel_rings(
-        dev: &Dev,
-        sizes: &Sizes,
-        shadow: DmaAddress,
-    ) -> Result<(Rings, KernelQueues)> {
+    fn kernel_rings(dev: &Dev, sizes: &Sizes, shadow: DmaAddress) -> Result<(Rings, KernelQueues)> {
         let allocate = |queue: &WorkQueue| {
             let memory = dev.port.alloc(queue.bytes() / size_of::<u64>())?;
             Ok::<_, Error>(Arc::new(memory, GFP_KERNEL)?)
