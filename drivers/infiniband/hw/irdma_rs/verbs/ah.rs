@@ -42,6 +42,7 @@ use rdma::{
 
 use super::{
     abi::CreateAhResp,
+    destroy,
     Data,
     Irdma, //
 };
@@ -211,7 +212,7 @@ impl Entry {
 
         match context {
             Context::MaySleep => {
-                if dev.cqp.execute(&command).is_ok() {
+                if destroy(&dev, &command).is_ok() {
                     held.release();
                 }
             }

@@ -55,6 +55,7 @@ use super::{
         CreateCqReq,
         CreateCqResp, //
     },
+    destroy,
     pages::Location,
     qp::{
         QpShared,
@@ -69,10 +70,13 @@ use super::{
     Irdma, //
 };
 use crate::{
-    cqp::cmd::{
-        CqRing,
-        CreateCq,
-        DestroyCq, //
+    cqp::{
+        cmd::{
+            CqRing,
+            CreateCq,
+            DestroyCq, //
+        },
+        Failure, //
     },
     dev::Dev,
     events::{
@@ -121,6 +125,8 @@ pub(crate) struct CqShared {
     members: SpinLockIrq<KVec<Arc<QpShared>>>,
     /// Some queue pair among the members has been flushed.
     flushed: AtomicFlag,
+    /// The device still has a queue pair that completes here and was destroyed.
+    pinned: AtomicFlag,
     #[pin]
     notify: Work<Self>,
 }
@@ -160,6 +166,7 @@ impl CqShared {
                 ring <- new_spinlock_irq!(ring, "irdma_rs::verbs::CqShared::ring"),
                 members <- new_spinlock_irq!(KVec::new(), "irdma_rs::verbs::CqShared::members"),
                 flushed: AtomicFlag::new(false),
+                pinned: AtomicFlag::new(false),
                 notify <- new_work!("irdma_rs::verbs::CqShared::notify"),
             }),
             GFP_KERNEL,
@@ -184,6 +191,11 @@ impl CqShared {
         let member = place.map(|place| members.remove(place));
         drop(members);
         drop(member);
+    }
+
+    /// Notes that the device still has a queue pair that completes here: it must keep the queue too.
+    pub(crate) fn pin(&self) {
+        self.pinned.store(true, Relaxed);
     }
 
     /// Notes that a member has completions that the device will not write, and tells the consumer if
@@ -333,7 +345,7 @@ impl Created {
         })
     }
 
-    fn create(&self) -> Result<(), crate::cqp::Failure> {
+    fn create(&self) -> Result<(), Failure> {
         let dev = &self.shared.dev;
         let (ring, shadow) = self.addresses()?;
 
@@ -352,19 +364,24 @@ impl Created {
     /// Has the device forget the queue; what it does not let go of is kept.
     fn destroy(self) {
         let dev = self.shared.dev.clone();
-        let gone = self
-            .addresses()
-            .map_err(Into::into)
-            .and_then(|(ring, shadow)| {
-                dev.cqp.execute(&DestroyCq {
-                    id: self.shared.number,
-                    ceq: self.ceq,
-                    entries: self.entries,
-                    ring,
-                    shadow,
-                    mask_events: true,
+        let gone = if self.shared.pinned.load(Relaxed) {
+            // The device would not let go of a queue pair that completes here.
+            Err(Failure::NotSent(EBUSY))
+        } else {
+            self.addresses()
+                .map_err(Into::into)
+                .and_then(|(ring, shadow)| {
+                    let command = DestroyCq {
+                        id: self.shared.number,
+                        ceq: self.ceq,
+                        entries: self.entries,
+                        ring,
+                        shadow,
+                        mask_events: true,
+                    };
+                    destroy(&dev, &command)
                 })
-            });
+        };
 
         drop(dev.cqs.remove(self.shared.number));
         // No queue pair is left that could queue it again.

@@ -15,8 +15,9 @@
 //!
 //! # When the device refuses to let go
 //!
-//! Destroying an object succeeds for the caller whatever the device answers. What the device may still
-//! use goes to [`Dev::keep`](crate::dev::Dev::keep), numbers included, until the device is reset.
+//! Destroying an object succeeds for the caller whatever the device answers. A device that refuses is
+//! asked twice ([`destroy`]); what it may still use then goes to [`Dev::keep`], numbers included, until
+//! it is reset.
 
 pub(crate) mod abi;
 pub(crate) mod ah;
@@ -34,3 +35,19 @@ pub(crate) use device::{
     Data,
     Irdma, //
 };
+
+use crate::{
+    cqp::{
+        Command,
+        Failure, //
+    },
+    dev::Dev, //
+};
+
+/// Carries out a command that destroys something, a second time if the device refused it once.
+fn destroy<C: Command>(dev: &Dev, command: &C) -> Result<C::Answer, Failure> {
+    match dev.cqp.execute(command) {
+        Err(Failure::Refused(_)) => dev.cqp.execute(command),
+        other => other,
+    }
+}

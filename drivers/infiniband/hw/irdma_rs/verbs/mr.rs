@@ -36,6 +36,7 @@ use rdma::{
 
 use super::{
     abi::MemRegReq,
+    destroy,
     pages::Location,
     rings::{
         RingMemory,
@@ -187,7 +188,7 @@ impl Registered {
             stag_index: self.stag.index(),
             pd: self.pd,
         };
-        if self.dev.cqp.execute(&command).is_err() {
+        if destroy(&self.dev, &command).is_err() {
             self.dev.clone().keep(self);
         }
     }

@@ -60,6 +60,7 @@ use super::{
         CreateQpReq,
         CreateQpResp, //
     },
+    destroy,
     device::PKEY,
     pages::{
         survey,
@@ -387,7 +388,7 @@ impl QpShared {
         let gone = created
             .reference(self.number)
             .map_err(Into::into)
-            .and_then(|qp| dev.cqp.execute(&DestroyQp { qp }));
+            .and_then(|qp| destroy(dev, &DestroyQp { qp }));
 
         drop(dev.qps.remove(self.number));
         drop(data.kernel_qps.remove(self.number));
@@ -398,7 +399,11 @@ impl QpShared {
         drop(queues);
         match gone {
             Ok(()) => data.groups.forget(self.number, created.release()),
-            Err(_) => created.keep(dev, self.number),
+            Err(_) => {
+                self.send_cq.pin();
+                self.recv_cq.pin();
+                created.keep(dev, self.number);
+            }
         }
     }
 }
