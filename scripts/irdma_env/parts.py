@@ -182,17 +182,23 @@ class Part:
             out = cache / "tmp" / f"{self.name}.{os.getpid()}"
             stem = time.strftime("%Y%m%d-%H%M%S")
             log = cache / "logs" / f"{stem}-{self.name}-{os.getpid()}.log"
+            key, where, goal = self.key, self.where, self.stamp
             try:
                 with Step(self.name, log) as step:
                     out.mkdir()
                     self.build(out, step)
-                    listing = listing_digest(out)
-                    out.rename(self.where)
+                if self.key != key:
+                    # What was read is then of neither key; the caller tries again.
+                    say(f"[env] {self.name}: what it is made from changed meanwhile, "
+                        "making it again")
+                    return
+                listing = listing_digest(out)
+                out.rename(where)
                 stamp = cache / "tmp" / f"{self.name}.{os.getpid()}.stamp"
                 stamp.write_text(json.dumps(
-                    {"part": self.name, "key": self.key, "listing": listing,
+                    {"part": self.name, "key": key, "listing": listing,
                      "inputs": self.inputs()}, indent=1, default=str) + "\n")
-                stamp.rename(self.stamp)
+                stamp.rename(goal)
             finally:
                 remove(out)
 

@@ -64,6 +64,26 @@ class Cache(unittest.TestCase):
         self.assertNotEqual(self.path("1"), self.path("2"))
         self.assertEqual(self.catalog.built, 2)
 
+    def test_inputs_that_change_meanwhile_are_noticed(self):
+        toy = Toy(self.catalog)
+
+        class Editor:
+            """Changes what the part is made from while it is made, once."""
+
+            def __init__(self, build):
+                self.build = build
+
+            def __call__(self, out, step):
+                self.build(out, step)
+                toy.what = "2"
+
+        toy.build = Editor(toy.build)
+        path = toy.path()
+        self.assertEqual(self.catalog.built, 2)
+        self.assertEqual((path / "dir/file").read_text(), "content 2")
+        self.assertEqual(self.path("2"), path)
+        self.assertEqual(self.catalog.built, 2)
+
     def test_every_damage_is_noticed(self):
         def cut(path):
             (path / "dir/file").write_text("c")
