@@ -6,12 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="UD unicast between two guests and within one; objects come and go",
     guests=2,
-    timeout=240,
-    stock_defects={
-        r"5000 times attach and detach":
-            "group indices run past the 4096 that the device takes, once there are more "
-            "QPs than that (irdma_attach_mcast)",
-    })
+    timeout=240)
 
 
 def guest(g) -> None:
