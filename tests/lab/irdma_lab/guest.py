@@ -22,6 +22,8 @@ KERNEL_PARAMETERS = [
     "rcupdate.rcu_cpu_stall_timeout=120", "sysctl.kernel.watchdog_thresh=60",
     # What a processor measures while others use the machine may make delays endless.
     "lpj=10000000",
+    # Nor is a timer broken that does not tick in time on a busy machine.
+    "no_timer_check",
     # Addresses are ours alone: no need to wait until nobody objects to them.
     "sysctl.net.ipv6.conf.all.accept_dad=0", "sysctl.net.ipv6.conf.default.accept_dad=0",
     "firmware_class.path=/run/lab/firmware",
