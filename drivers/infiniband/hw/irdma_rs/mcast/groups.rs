@@ -145,6 +145,11 @@ impl Groups {
         self.list.detach(&self.device, Self::key(gid), qp)
     }
 
+    /// Repeats what the device refused when members left; see [`List::retry`]. Process context.
+    pub(crate) fn retry(&self) {
+        self.list.retry(&self.device);
+    }
+
     /// Lets go of the number of a destroyed queue pair; see [`List::forget`]. Process context.
     pub(crate) fn forget(&self, qp: u32, number: Id) {
         self.list.forget(&self.device, qp, number);

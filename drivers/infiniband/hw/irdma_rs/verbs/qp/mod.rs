@@ -385,6 +385,8 @@ impl QpShared {
         };
 
         self.stop(&mut created);
+        // The device may still list it in a group it has been detached from.
+        data.groups.retry();
         let gone = created
             .reference(self.number)
             .map_err(Into::into)

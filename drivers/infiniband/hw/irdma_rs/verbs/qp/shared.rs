@@ -173,10 +173,13 @@ impl Created {
 
     /// Keeps all that the device may still use; the process gets its memory back.
     pub(super) fn keep(self, dev: &Dev, number: u32) {
-        dev_warn!(
-            dev.port.log(),
-            "queue pair {number}: its memory is kept until the device is reset\n"
-        );
+        // On a device that is being reset anyway this is nothing to tell.
+        if dev.cqp.is_alive() {
+            dev_warn!(
+                dev.port.log(),
+                "queue pair {number}: its memory is kept until the device is reset\n"
+            );
+        }
         match self.rings {
             Rings::Kernel { sq, rq, .. } => {
                 dev.keep((self.id, self.memory, self._queue_set, sq, rq))
