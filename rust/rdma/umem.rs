@@ -7,9 +7,11 @@ use core::{
     ptr::NonNull, //
 };
 use kernel::{
+    device,
     dma::DmaAddress,
     error::from_err_ptr,
-    prelude::*, //
+    prelude::*,
+    sync::aref::ARef, //
 };
 
 use crate::{
@@ -44,12 +46,20 @@ impl PageSize {
     }
 }
 
-/// Memory of the calling process, pinned and mapped for DMA. Dropping it releases the pages.
+/// Memory of the calling process, pinned and mapped for DMA. Dropping it releases the pages. May
+/// sleep.
+///
+/// It may outlive the registration of its RDMA device, for a driver whose device did not let go of
+/// it, but not the binding of the device that DMA is done by.
 ///
 /// # Invariants
 ///
-/// Owns the `ib_umem`.
-pub struct Umem(NonNull<bindings::ib_umem>);
+/// Owns the `ib_umem`, and counts the `ib_device` that this points to.
+pub struct Umem {
+    raw: NonNull<bindings::ib_umem>,
+    // Dropped after the memory was released.
+    _device: ARef<device::Device>,
+}
 
 impl Umem {
     /// Pins `len` octets at `start` of the calling process. Process context, in a system call of
@@ -74,7 +84,10 @@ impl Umem {
         })?;
 
         // INVARIANT: The function gives the memory to its caller.
-        NonNull::new(umem).map(Self).ok_or(EINVAL)
+        Ok(Self {
+            raw: NonNull::new(umem).ok_or(EINVAL)?,
+            _device: dev.as_ref().into(),
+        })
     }
 
     /// The largest of the `supported` page sizes (a bitmap) in which the device can address the
@@ -83,7 +96,7 @@ impl Umem {
         // CAST: `unsigned long` has 64 bits on the platforms of this layer.
         let supported = supported as usize;
         // SAFETY: Owned.
-        let size = unsafe { bindings::ib_umem_find_best_pgsz(self.0.as_ptr(), supported, iova) };
+        let size = unsafe { bindings::ib_umem_find_best_pgsz(self.raw.as_ptr(), supported, iova) };
 
         // CAST: As above.
         (size != 0).then_some(PageSize(size as u64))
@@ -92,19 +105,19 @@ impl Umem {
     /// How many blocks of `page_size` the memory spans.
     pub fn num_blocks(&self, page_size: PageSize) -> usize {
         // SAFETY: Owned; the page size is a power of two.
-        unsafe { bindings::rdma_rs_umem_num_dma_blocks(self.0.as_ptr(), page_size.raw()) }
+        unsafe { bindings::rdma_rs_umem_num_dma_blocks(self.raw.as_ptr(), page_size.raw()) }
     }
 
     /// Offset of the first octet in its 4 KiB page.
     pub fn offset(&self) -> usize {
         // SAFETY: Owned; constant.
-        unsafe { (*self.0.as_ptr()).address & (kernel::page::PAGE_SIZE - 1) }
+        unsafe { (*self.raw.as_ptr()).address & (kernel::page::PAGE_SIZE - 1) }
     }
 
     /// Octets.
     pub fn len(&self) -> usize {
         // SAFETY: Owned; constant.
-        unsafe { (*self.0.as_ptr()).length }
+        unsafe { (*self.raw.as_ptr()).length }
     }
 
     /// Whether there are none.
@@ -118,7 +131,7 @@ impl Umem {
 
         // SAFETY: Owned; the iterator borrows the memory.
         unsafe {
-            bindings::rdma_rs_umem_block_iter_start(&mut iter, self.0.as_ptr(), page_size.raw())
+            bindings::rdma_rs_umem_block_iter_start(&mut iter, self.raw.as_ptr(), page_size.raw())
         };
         DmaBlocks {
             iter,
@@ -130,8 +143,8 @@ impl Umem {
 
 impl Drop for Umem {
     fn drop(&mut self) {
-        // SAFETY: Owned.
-        unsafe { bindings::ib_umem_release(self.0.as_ptr()) };
+        // SAFETY: Owned; the device it is unmapped for is counted.
+        unsafe { bindings::ib_umem_release(self.raw.as_ptr()) };
     }
 }
 
