@@ -74,6 +74,9 @@ pub trait Driver: 'static {
     const ID_TABLE: auxiliary::IdTable<()>;
 
     /// A device is there. Process context, under the device's lock.
+    ///
+    /// An RDMA device is registered by the initializer, as its last step, and not before it runs:
+    /// the data must not be dropped while the RDMA device is there.
     fn probe<'bound>(
         dev: &'bound auxiliary::Device<device::Core<'_>>,
         function: Arc<Function>,

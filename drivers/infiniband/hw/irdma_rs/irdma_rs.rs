@@ -22,7 +22,10 @@
 
 use kernel::{
     auxiliary,
-    device::Core as CoreContext,
+    device::{
+        Core as CoreContext,
+        Device, //
+    },
     driver,
     prelude::*,
     sync::Arc,
@@ -66,32 +69,41 @@ struct Bound {
 kernel::auxiliary_device_table!(IDS, (), [(auxiliary::DeviceId::new(c"ice", c"roce"), ())]);
 
 impl Bound {
-    fn new(log: &kernel::device::Device, function: Arc<iidc::Function>) -> Result<Self> {
+    /// Nothing happens before the initializer runs: by then there is a place for the data, and no
+    /// step that can fail follows the registration.
+    fn new<'a>(
+        log: &'a Device,
+        function: Arc<iidc::Function>,
+    ) -> impl PinInit<Self, Error> + use<'a> {
+        try_pin_init!(Self {
+            core: Self::bring_up(log, &function)?,
+            // Before anybody can use the device: what is sent to the first user has to arrive.
+            _filter: iidc::Filter::enable(function.clone()).inspect_err(|error| {
+                dev_err!(
+                    log,
+                    "packet filter: refused by the LAN driver, error {}\n",
+                    error.to_errno()
+                );
+            })?,
+            _: {
+                verbs::register(core.dev(), &function).inspect_err(|error| {
+                    dev_err!(
+                        log,
+                        "registration of the RDMA device failed, error {}\n",
+                        error.to_errno()
+                    );
+                })?;
+            },
+        })
+    }
+
+    fn bring_up(log: &Device, function: &Arc<iidc::Function>) -> Result<Core> {
         if !function.access()?.is_rocev2() {
             dev_err!(log, "the LAN driver does not run this function as RoCEv2\n");
             return Err(EOPNOTSUPP);
         }
         let port = Port::new(function.clone(), log)?;
-        let core = Core::new(port, u64::from(module_parameters::max_qps.value()))?;
-        // Before anybody can use the device: what is sent to the first user has to arrive.
-        let filter = iidc::Filter::enable(function.clone()).inspect_err(|error| {
-            dev_err!(
-                log,
-                "packet filter: refused by the LAN driver, error {}\n",
-                error.to_errno()
-            );
-        })?;
-        verbs::register(core.dev(), &function).inspect_err(|error| {
-            dev_err!(
-                log,
-                "registration of the RDMA device failed, error {}\n",
-                error.to_errno()
-            );
-        })?;
-        Ok(Self {
-            _filter: filter,
-            core,
-        })
+        Core::new(port, u64::from(module_parameters::max_qps.value()))
     }
 }
 
