@@ -202,6 +202,8 @@ pub(crate) struct Irq {
     dev: Arc<Dev>,
     vector: u16,
     requested: Option<Pin<KBox<Vector<Handler>>>>,
+    // The vector is ours until it has been disabled for the last time.
+    _set: Arc<VectorSet>,
 }
 
 impl Irq {
@@ -240,6 +242,7 @@ impl Irq {
             dev: dev.clone(),
             vector,
             requested: Some(requested),
+            _set: set.clone(),
         })
     }
 
