@@ -565,7 +565,8 @@ impl Cqp {
     /// Puts an entry on the ring and rings the doorbell.
     fn post(&self, op: Op, entry: &Wqe, pending: Arc<dyn request::Pending>) -> Result<(), Failure> {
         let mut ring = self.ring.lock();
-        let Posted { index, head, words } = ring.post(op, entry, pending)?;
+        // A closure that is refused is dropped with `pending`, after the lock.
+        let Posted { index, head, words } = ring.post(op, entry, pending.clone())?;
         // The slot was free, so the device does not look at it: body first, header last.
         ring::store(&self.sq, index, &words)?;
         self.port.write_reg(PFPE_CQPDB::from(u32::from(head)));
