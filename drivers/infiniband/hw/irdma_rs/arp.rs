@@ -29,7 +29,7 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode, //
+        RBTreeNodeReservation, //
     },
     sync::{
         atomic::{
@@ -112,22 +112,11 @@ impl ArpTable {
         let id = self.indices.alloc()?;
         let index = u16::try_from(id.get())?;
         let failed = Arc::new(AtomicFlag::new(false), gfp)?;
-        let node = RBTreeNode::new(
-            mac,
-            Entry {
-                index,
-                id: id.lend(),
-                users: 1,
-                failed: failed.clone(),
-            },
-            gfp,
-        )?;
+        let room = RBTreeNodeReservation::new(gfp)?;
 
         let mut entries = self.entries.lock();
         // Look again: somebody may have been faster.
         if let Some(shared) = self.share(&mut entries, mac) {
-            drop(entries);
-            node.to_key_value().1.id.release();
             return shared;
         }
         let verdict = failed.clone();
@@ -140,12 +129,15 @@ impl ArpTable {
             },
             GFP_ATOMIC,
         );
-        if let Err(failure) = posted {
-            drop(entries);
-            node.to_key_value().1.id.release();
-            return Err(failure.into());
-        }
-        entries.insert(node);
+        posted?;
+        // The device is about to know the number.
+        let entry = Entry {
+            index,
+            id: id.lend(),
+            users: 1,
+            failed: failed.clone(),
+        };
+        entries.insert(room.into_node(mac, entry));
         Ok(ArpRef {
             table: self.clone(),
             mac,

@@ -9,7 +9,6 @@
 //! only when somebody says that the device has let go ([`LentId::release`]). Dropping it otherwise
 //! gives the number up, and it is never handed out again.
 
-use core::mem::ManuallyDrop;
 use kernel::{
     id_pool::IdPool,
     new_spinlock_irq,
@@ -78,6 +77,7 @@ impl IdSpace {
         Ok(Id {
             space: self.clone(),
             value,
+            lent: false,
         })
     }
 
@@ -99,6 +99,7 @@ impl IdSpace {
         Ok(Id {
             space: self.clone(),
             value,
+            lent: false,
         })
     }
 
@@ -119,6 +120,8 @@ impl IdSpace {
 pub(crate) struct Id {
     space: Arc<IdSpace>,
     value: u32,
+    /// The device knows the number: dropping it does not make it free.
+    lent: bool,
 }
 
 impl Id {
@@ -128,28 +131,27 @@ impl Id {
     }
 
     /// The device is about to know the number.
-    pub(crate) fn lend(self) -> LentId {
-        LentId {
-            id: ManuallyDrop::new(self),
-        }
+    pub(crate) fn lend(mut self) -> LentId {
+        self.lent = true;
+        LentId(self)
     }
 }
 
 /// A number the device knows. Dropping it gives the number up for good.
-pub(crate) struct LentId {
-    id: ManuallyDrop<Id>,
-}
+pub(crate) struct LentId(Id);
 
 impl LentId {
     /// The device does not use the number any more: frees it.
-    pub(crate) fn release(self) {
-        drop(ManuallyDrop::into_inner(self.id));
+    pub(crate) fn release(mut self) {
+        self.0.lent = false;
     }
 }
 
 impl Drop for Id {
     fn drop(&mut self) {
-        self.space.pool.lock().used.release_id(self.value as usize);
+        if !self.lent {
+            self.space.pool.lock().used.release_id(self.value as usize);
+        }
     }
 }
 
