@@ -47,10 +47,11 @@ const CLASSES: usize = 8;
 const MAX_HANDLE: u32 = 0x3ff;
 
 struct Leaf {
+    /// None if the device did not let it go.
     users: u32,
     handle: u16,
     /// The LAN driver's side of it.
-    qset: Option<Qset>,
+    _qset: Qset,
 }
 
 struct Tree {
@@ -167,7 +168,7 @@ impl Scheduler {
         Ok(Leaf {
             users: 0,
             handle,
-            qset: Some(qset),
+            _qset: qset,
         })
     }
 
@@ -219,10 +220,13 @@ impl Scheduler {
         if leaf.users != 0 {
             return;
         }
-        let leaf = place.take();
-        let _ = self.order(NodeOp::Delete, self.leaf_node(class, false));
+        let deleted = self.order(NodeOp::Delete, self.leaf_node(class, false));
+        if deleted.is_err() && self.cqp.is_alive() {
+            // The device still has it: it serves whoever joins next, and goes after that.
+            return;
+        }
         // Drops the LAN driver's side after the device's.
-        drop(leaf.and_then(|leaf| leaf.qset));
+        drop(place.take());
         self.cut_trunk(&mut tree);
     }
 }
