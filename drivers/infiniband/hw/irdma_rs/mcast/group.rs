@@ -58,7 +58,7 @@ pub(crate) struct State<S> {
     /// Taken before the device is told of the group.
     pub(crate) share: Option<S>,
     members: [Option<Member>; MAX_MEMBERS],
-    /// The list in the last command that the device accepted or may have accepted.
+    /// The list in the last command that the device accepted.
     device: [Option<u32>; MAX_MEMBERS],
 }
 

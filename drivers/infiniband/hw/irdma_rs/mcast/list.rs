@@ -373,20 +373,24 @@ impl<R: Unpin, S: Unpin> List<R, S> {
 
     /// Repeats the commands that the device refused when members left.
     pub(crate) fn retry<H: Hardware<Share = S>>(&self, hw: &H) {
-        if self.stale.load(Relaxed) == 0 {
-            return;
+        if self.stale.load(Relaxed) != 0 {
+            self.settle_all(hw);
         }
+        // An attach may have made the last stale group whole by the way.
+        self.release_held();
+    }
+
+    fn settle_all<H: Hardware<Share = S>>(&self, hw: &H) {
         let mut from = None;
 
         while let Some(group) = self.next_after(from) {
             from = Some(group.key);
 
             let mut state = group.state.lock();
-            if state.phase == Phase::Live && (state.is_empty() || state.is_stale()) {
+            if state.phase == Phase::Live && state.is_stale() {
                 self.settle(hw, &group, &mut state, true);
             }
         }
-        self.release_held();
     }
 
     /// Returns the group that follows `key` in the order of the tree, or the first.
@@ -686,6 +690,24 @@ mod tests {
         assert!(list.inner.lock().held.iter().any(|(qp, _)| *qp == 5));
         list.retry(&hw);
         assert!(list.inner.lock().held.is_empty());
+        assert!(Arc::into_unique_or_drop(observer).is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn lets_go_of_a_number_when_an_attach_made_the_group_whole() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+        let number = Arc::new((), GFP_KERNEL)?;
+        let observer = number.clone();
+
+        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), 6)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.detach(&hw, key(1), 5)?;
+        hw.fail(0, Failure::Refused(EIO));
+        list.forget(&hw, 5, number);
+        list.attach(&hw, key(1), 7)?;
+        list.retry(&hw);
         assert!(Arc::into_unique_or_drop(observer).is_some());
         Ok(())
     }
