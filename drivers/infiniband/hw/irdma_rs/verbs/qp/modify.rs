@@ -276,8 +276,12 @@ impl QpEvents for QpShared {
         if created.in_error {
             return;
         }
-        // If the device refuses, it has stopped by itself: that is what the event says.
-        let _ = self.halt(created, blame(Source::Sq), blame(Source::Rq));
+        let (sq, rq) = (blame(Source::Sq), blame(Source::Rq));
+        if self.halt(created, sq, rq).is_err() {
+            // If the device refuses, it has stopped by itself: that is what the event says.
+            created.in_error = true;
+            self.flush(Some(sq), Some(rq));
+        }
         control.used = true;
         control.attrs.state = QpState::Err;
         self.set_posting(QpState::Err);
