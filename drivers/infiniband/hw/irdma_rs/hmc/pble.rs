@@ -165,6 +165,10 @@ impl Hmc {
             return Err(EINVAL);
         }
         let mut state = self.state.lock();
+        if entries.div_ceil(GRANULE) > state.pbles.limit {
+            // Growing could not help, and what has been taken stays.
+            return Err(ENOMEM);
+        }
         let mut pbles = Pbles {
             hmc: self.clone(),
             root: None,
