@@ -123,8 +123,14 @@ impl NetDevice {
         // SAFETY: A valid device in an RCU read section.
         let mut ifa = unsafe { bindings::rdma_rs_in_dev_first(self.as_raw()) };
         while !ifa.is_null() {
-            // SAFETY: Addresses on the list are freed a grace period after they leave it.
-            let (next, local) = unsafe { ((*ifa).ifa_next, (*ifa).ifa_local) };
+            // SAFETY: Addresses on the list are freed a grace period after they leave it. The link
+            // may change meanwhile.
+            let (next, local) = unsafe {
+                (
+                    (&raw const (*ifa).ifa_next).read_volatile(),
+                    (*ifa).ifa_local,
+                )
+            };
 
             f(IpAddr::from(local.to_ne_bytes()));
             ifa = next;
@@ -138,8 +144,9 @@ impl NetDevice {
 
         // SAFETY: `idev` is freed a grace period after it left the device.
         let head = unsafe { &raw mut (*idev.as_ptr()).addr_list };
-        // SAFETY: The head of an RCU list is valid as long as its owner.
-        let mut node = unsafe { (*head).next };
+        // SAFETY: The head of an RCU list is valid as long as its owner. The link may change
+        // meanwhile.
+        let mut node = unsafe { (&raw const (*head).next).read_volatile() };
         while node != head {
             // SAFETY: Entries of `addr_list` are embedded in an `inet6_ifaddr`.
             let ifp = unsafe { container_of!(node, bindings::inet6_ifaddr, if_list) };
@@ -148,7 +155,7 @@ impl NetDevice {
 
             f(IpAddr::from(octets));
             // SAFETY: As above.
-            node = unsafe { (*node).next };
+            node = unsafe { (&raw const (*node).next).read_volatile() };
         }
     }
 }
