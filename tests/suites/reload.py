@@ -2,7 +2,9 @@
 """Loading, unloading, resets and link changes: nothing may stay behind."""
 
 import signal
+import statistics
 import subprocess
+import time
 from pathlib import Path
 
 from irdma_suites.ktap import FAIL, PASS, SKIP, Outcome
@@ -12,10 +14,19 @@ SUITE = Suite(
     about="load and unload, rmmod ice, resets and link flaps; memory taken by a load",
     guests=1,
     alone=True,
-    timeout=360)
+    timeout=360,
+    stock_defects={
+        r"no ARP entry is left in the device":
+            "entries of the ARP table stay in the device when the driver goes "
+            "(irdma_add_arp)",
+    })
 
 #: Loads and unloads with traffic in between.
 ROUNDS = {"irdma_rs": 20, "irdma": 2}
+#: How `Guest.held` names ARP entries that outlive the driver.
+ARPS = "left over: arps"
+#: Loads whose memory is measured.
+LOADS = 5
 #: kB that may be missing after all rounds: caches of the kernel that only grow.
 SLACK_KB = 24 * 1024
 
@@ -28,6 +39,14 @@ def guest(g) -> None:
     _link(g)
     _reset(g)
     _ice(g)
+
+
+def held(g) -> dict:
+    """What the device holds; stock's ARP entries have a test of their own."""
+    found = g.held()
+    if g.driver == "irdma":
+        found.pop(ARPS, None)
+    return found
 
 
 def load(g) -> bool:
@@ -47,8 +66,8 @@ def traffic(g) -> str:
     return "" if done.returncode == 0 else done.stdout[-600:]
 
 
-def available_kb() -> int:
-    """MemAvailable with all that can be given back given back."""
+def _available_once() -> int:
+    """MemAvailable in kB, with all that can be given back given back."""
     subprocess.run(["sync"], check=False)
     Path("/proc/sys/vm/drop_caches").write_text("3")
     for line in Path("/proc/meminfo").read_text().splitlines():
@@ -57,16 +76,28 @@ def available_kb() -> int:
     raise RuntimeError("no MemAvailable in /proc/meminfo")
 
 
+def available_kb() -> int:
+    """MemAvailable once it has settled: much is given back with a delay."""
+    last = _available_once()
+    for _ in range(20):
+        time.sleep(0.2)
+        now = _available_once()
+        if abs(now - last) < 256:
+            return now
+        last = now
+    return last
+
+
 def _memory(g) -> None:
-    """What one load takes, written down for the comparison on the host."""
-    if not g.check("unload for the measurement", unload(g)):
-        return
-    before = available_kb()
-    if not g.check("load for the measurement", load(g), "no usable device after 60 s"):
-        return
-    taken = before - available_kb()
-    g.note(f"one load of {g.driver} takes {taken} kB of MemAvailable")
-    (g.share / "taken-kb").write_text(f"{taken}\n")
+    """What one load takes, the median of a few, for the comparison on the host."""
+    taken = []
+    for number in range(1, LOADS + 1):
+        g.check(f"unload for measurement {number}", unload(g))
+        before = available_kb()
+        g.check(f"load for measurement {number}", load(g), "no usable device after 60 s")
+        taken.append(before - available_kb())
+    g.note(f"loads of {g.driver} take {taken} kB of MemAvailable")
+    (g.share / "taken-kb").write_text(f"{statistics.median(taken):.0f}\n")
 
 
 def _rounds(g) -> None:
@@ -77,8 +108,8 @@ def _rounds(g) -> None:
         fault = traffic(g)
         if not fault and not unload(g):
             fault = "unload failed"
-        if not fault and g.held():
-            fault = f"device still holds {g.held()}"
+        if not fault and held(g):
+            fault = f"device still holds {held(g)}"
         if not fault:
             # The first rounds fill caches: what counts is that it goes no further.
             if number == 2:
@@ -118,8 +149,8 @@ def _unbind(g) -> None:
         for holder in holders:
             holder.send_signal(signal.SIGSTOP)
         (driver / "unbind").write_text(device.name)
-        held = g.held()
-        g.check("unbind: device is empty while programs hold it", not held, str(held))
+        left = held(g)
+        g.check("unbind: device is empty while programs hold it", not left, str(left))
         g.equal("unbind: the programs are still there",
                 [holder.poll() for holder in holders], [None, None])
     finally:
@@ -174,7 +205,7 @@ def _reset(g) -> None:
         g.check(f"device is back after {kind}", back, "not within 60 s")
         g.check(f"traffic after {kind}", not (fault := traffic(g)), fault)
     g.check("unload after the resets", unload(g))
-    g.equal("device is empty after the resets", g.held(), {})
+    g.equal("device is empty after the resets", held(g), {})
     g.check("load after the resets", load(g), "no usable device after 60 s")
 
 
@@ -199,7 +230,7 @@ def _ice(g) -> None:
     driver = Path("/sys/bus/pci/drivers/ice")
     (driver / "unbind").write_text(function)
     g.equal("ice unbound: no RDMA device", g.find_device(), "")
-    g.equal("ice unbound: device is empty", g.held(), {})
+    g.equal("ice unbound: device is empty", held(g), {})
     (driver / "bind").write_text(function)
     _comes_back(g, "ice bound again")
 
@@ -209,7 +240,8 @@ def _ice(g) -> None:
     g.check("load on the new ice", *_said(g.run("lab-driver", "load", timeout=90)))
     _comes_back(g, "ice loaded again")
     g.check("unload at the end", unload(g))
-    g.equal("device is empty at the end", g.held(), {})
+    g.equal("device is empty at the end", held(g), {})
+    g.equal("no ARP entry is left in the device", g.held().get(ARPS, 0), 0)
 
 
 def _comes_back(g, when: str) -> None:
