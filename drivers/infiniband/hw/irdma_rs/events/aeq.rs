@@ -211,11 +211,7 @@ impl Aeq {
             .min(MAX_ENTRIES);
         // CAST: at most `MAX_ENTRIES`.
         let ring = dev.port.alloc(entries as usize * WORDS)?;
-        let answer = dev.cqp.execute(&cmd::CreateAeq {
-            entries,
-            ring: ring.address(),
-        });
-        let ring = dev.cqp.reclaim(answer, ring)?;
+        let address = ring.address();
         let consumer = Consumer {
             ring,
             entries,
@@ -227,10 +223,13 @@ impl Aeq {
                 consumer <- new_spinlock_irq!(consumer, "Aeq::consumer"),
             }),
             GFP_KERNEL,
-        );
-        aeq.inspect_err(|_| {
-            let _ = dev.cqp.execute(&cmd::DestroyAeq { entries });
-        })
+        )?;
+        // Last: nothing that the device knows is freed if a step before fails.
+        let answer = dev.cqp.execute(&cmd::CreateAeq {
+            entries,
+            ring: address,
+        });
+        Ok(dev.cqp.reclaim(answer, aeq)?)
     }
 
     /// Routes the queue's events to the function's vector `vector`.

@@ -93,13 +93,7 @@ impl Ceq {
         let entries = dev.limits.cqs.min(MAX_ENTRIES);
         // CAST: at most `MAX_ENTRIES`.
         let ring = dev.port.alloc(entries as usize)?;
-        let answer = dev.cqp.execute(&cmd::CreateCeq {
-            id,
-            entries,
-            ring: ring.address(),
-            vsi: dev.port.vsi(),
-        });
-        let ring = dev.cqp.reclaim(answer, ring)?;
+        let address = ring.address();
         let consumer = Consumer {
             ring,
             entries,
@@ -112,10 +106,15 @@ impl Ceq {
                 consumer <- new_spinlock_irq!(consumer, "Ceq::consumer"),
             }),
             GFP_KERNEL,
-        );
-        ceq.inspect_err(|_| {
-            let _ = dev.cqp.execute(&cmd::DestroyCeq { id, entries });
-        })
+        )?;
+        // Last: nothing that the device knows is freed if a step before fails.
+        let answer = dev.cqp.execute(&cmd::CreateCeq {
+            id,
+            entries,
+            ring: address,
+            vsi: dev.port.vsi(),
+        });
+        Ok(dev.cqp.reclaim(answer, ceq)?)
     }
 
     /// Routes the queue's events to the function's vector `vector`.
