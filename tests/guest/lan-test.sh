@@ -346,7 +346,8 @@ link() {
 		refuse "no echo without a link" ping -n -q -c 2 -W 1 "$peer"
 		check "link up" nicctl link up=true
 		check "carrier is back" until_true 20 carrier 1
-		check "echo after the link came back" reach "$peer"
+		# The neighbour may have been given up meanwhile: ask until it is asked for again.
+		check "echo after the link came back" until_true 20 reach "$peer"
 	fi
 	meet
 }

@@ -33,8 +33,8 @@ check() {
 	if output=$("$@" 2>&1); then
 		result 0 "$name"
 	else
-		result 1 "$name"
 		printf '%s\n' "$output" | sed 's/^/# /'
+		result 1 "$name"
 	fi
 }
 
@@ -43,8 +43,8 @@ refuse() {
 	name=$1
 	shift
 	if output=$("$@" 2>&1); then
-		result 1 "$name"
 		printf '%s\n' "$output" | sed 's/^/# /'
+		result 1 "$name"
 	else
 		result 0 "$name"
 	fi

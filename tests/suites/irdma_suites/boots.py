@@ -2,11 +2,11 @@
 """Runs suites in guests: as many as possible in one boot, since boots are dear."""
 
 import re
-import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import lanes
 from .guest import MARK
 from .ktap import FAIL, Document, Outcome
 from .suite import Suite
@@ -26,6 +26,10 @@ class Boot:
     driver: str
     guests: int
     suites: dict = field(default_factory=dict)
+
+    @property
+    def timeout(self) -> int:
+        return BOOT_TIME + sum(s.timeout for s in self.suites.values())
 
     @property
     def title(self) -> str:
@@ -127,10 +131,9 @@ def run(boot: Boot, folder: Path, report) -> None:
     pcap.mkdir(parents=True)
     allowed = [w for s in boot.suites.values() for w in s.allow_warn]
     parameters = next(iter(boot.suites.values())).module_params
-    timeout = BOOT_TIME + sum(s.timeout for s in boot.suites.values())
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
-               "--timeout", str(timeout), "--module-params", parameters]
+               "--timeout", str(boot.timeout), "--module-params", parameters]
     for pattern in allowed:
         command += ["--allow-warn", pattern]
     command += ["--", IN_GUEST, "--in-guest", *boot.suites]
@@ -138,22 +141,14 @@ def run(boot: Boot, folder: Path, report) -> None:
     reader, start = Reader(boot, report), time.monotonic()
     log = folder / "output.log"
     with open(log, "w", encoding="utf-8", errors="replace") as kept:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", stdin=subprocess.DEVNULL)
-        complaints = []
-        try:
-            for line in process.stdout:
-                kept.write(line)
-                kept.flush()
-                reader.feed(line.rstrip("\n"))
-                if line.startswith(("lab:", "scripts/lab:", "[env]")):
-                    complaints.append(line.strip())
-            status = process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
+        complaints, status = [], None
+        for line in lanes.lines(command, kept):
+            if isinstance(line, int):
+                status = line
+                continue
+            reader.feed(line)
+            if line.startswith(("lab:", "scripts/lab:", "[env]")):
+                complaints.append(line.strip())
     name = "+".join(boot.suites)
     for suite in boot.suites:
         for node in range(boot.guests):
@@ -164,7 +159,7 @@ def run(boot: Boot, folder: Path, report) -> None:
     report.add(f"{name} [{boot.driver}]", Outcome(
         "guests end in time and in order, kernel logs clean",
         FAIL if status else "pass", f"{said}; output: {log}" if status else ""))
-    report.say(f"  {boot.driver} done in {time.monotonic() - start:.0f} s")
+    report.say(f"  {name} [{boot.driver}] done in {time.monotonic() - start:.0f} s")
 
 
 def judge(suites: dict, boots: list, folders: dict, report) -> None:

@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
-from . import boots, host, suite
+from . import boots, host, lanes, suite
 from .report import Report
 
 TREE = Path(__file__).resolve().parents[3]
@@ -33,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--host", action="store_true", help="unit tests and lint only")
     top.add_argument("--guests", action="store_true", help="suites in guests only")
     top.add_argument("--list", action="store_true", help="show the suites there are")
+    top.add_argument("-j", "--jobs", type=int, default=2, metavar="N",
+                     help="how much to do side by side (2)")
     top.add_argument("-v", "--verbose", action="store_true", help="show every result")
     top.add_argument("--in-guest", action="store_true", help=argparse.SUPPRESS)
     return top
@@ -74,15 +77,18 @@ def main(argv) -> int:
     report = Report(options.verbose, lambda text: print(text, flush=True))
     folder = _log_folder()
     report.say(f"logs: {folder}")
+    jobs, planned, folders = [], [], {}
+    if options.host or not (options.suite or options.driver or options.guests):
+        jobs.append(lambda: host.run(report, folder))
+    if not options.host:
+        planned = boots.plan(suites, options.driver)
+        # The longest first, so that no lane is left with it at the end.
+        for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
+            folders[number] = folder / f"boot{number}"
+            jobs.append(partial(boots.run, boot, folders[number], report))
     try:
-        if options.host or not (options.suite or options.driver or options.guests):
-            host.run(report, folder)
-        if not options.host:
-            planned, folders = boots.plan(suites, options.driver), {}
-            for number, boot in enumerate(planned):
-                folders[number] = folder / f"boot{number}"
-                boots.run(boot, folders[number], report)
-            boots.judge(suites, planned, folders, report)
+        lanes.run(jobs, options.jobs)
+        boots.judge(suites, planned, folders, report)
     except KeyboardInterrupt:
         report.say("interrupted")
         report.close()

@@ -3,11 +3,11 @@
 
 import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+from . import lanes
 from .ktap import FAIL, PASS, SKIP, Outcome
 
 TREE = Path(__file__).resolve().parents[3]
@@ -18,31 +18,22 @@ def _stream(report, folder: Path, name: str, command, line_outcome, **options) -
     """Run a command; each line that `line_outcome` understands is a result."""
     log, start, results = folder / f"{name}.log", time.monotonic(), 0
     report.say(name)
-    failed = False
+    failed, status = False, None
     with open(log, "w", encoding="utf-8", errors="replace") as kept:
-        process = subprocess.Popen(
-            [os.fspath(c) for c in command], stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, errors="replace", **options)
-        try:
-            for line in process.stdout:
-                kept.write(line)
-                outcome = line_outcome(line.rstrip("\n"))
-                if outcome:
-                    results += 1
-                    failed |= outcome.status == FAIL
-                    if outcome.status == FAIL:
-                        outcome.reason = f"{outcome.reason or 'failed'}; output: {log}"
-                    report.add(name, outcome)
-            status = process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
+        for line in lanes.lines(command, kept, **options):
+            if isinstance(line, int):
+                status = line
+            elif outcome := line_outcome(line):
+                results += 1
+                if outcome.status == FAIL:
+                    failed = True
+                    outcome.reason = f"{outcome.reason or 'failed'}; output: {log}"
+                report.add(name, outcome)
     if status and not failed:
         report.add(name, Outcome("ends well", FAIL, f"status {status}; output: {log}"))
     elif not results:
         report.add(name, Outcome("has results", FAIL, f"there are none; output: {log}"))
-    report.say(f"  {results} results in {time.monotonic() - start:.0f} s")
+    report.say(f"  {name}: {results} results in {time.monotonic() - start:.0f} s")
 
 
 def cargo_line(line: str):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Counts results, shows them as they come, and sums up."""
 
+import threading
 import time
 
 from .ktap import FAIL, PASS, SKIP
@@ -15,15 +16,21 @@ class Report:
         self._verbose = verbose
         self._write = write
         self._start = time.monotonic()
+        # Suites report from several threads.
+        self._lock = threading.RLock()
 
     def say(self, text: str) -> None:
         """A line of progress, with the time since the start."""
         elapsed = int(time.monotonic() - self._start)
-        self._write(f"[{elapsed // 60:2}:{elapsed % 60:02}] {text}")
+        with self._lock:
+            self._write(f"[{elapsed // 60:2}:{elapsed % 60:02}] {text}")
 
     def add(self, where: str, outcome, defect=None) -> None:
         """One result. `defect` says why it is known to fail on stock irdma."""
-        name = f"{where}: {outcome.name}"
+        with self._lock:
+            self._add(f"{where}: {outcome.name}", outcome, defect)
+
+    def _add(self, name: str, outcome, defect) -> None:
         status, reason = outcome.status, outcome.reason
         if defect and status == FAIL:
             status, reason = SKIP, f"defect of stock irdma: {defect} ({reason})"
