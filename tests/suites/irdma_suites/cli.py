@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -74,6 +75,8 @@ def main(argv) -> int:
     if options.list:
         show(suites)
         return 0
+    # Told to end, it ends what it started, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     report = Report(options.verbose, lambda text: print(text, flush=True))
     folder = _log_folder()
     report.say(f"logs: {folder}")
