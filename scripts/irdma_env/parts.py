@@ -166,6 +166,10 @@ class Part:
             raise EnvError(f"{self.name}: has to be made, and you may not write to "
                            f"{error.filename}; run as root: IRDMA_RS_CACHE={cache} "
                            "scripts/env") from None
+        except OSError as error:
+            raise EnvError(f"{self.name}: has to be made, and {error.filename} cannot: "
+                           f"{error.strerror}; set IRDMA_RS_CACHE to another directory"
+                           ) from None
         with lock:
             self._lock(lock)
             if self.complete():

@@ -88,10 +88,10 @@ def log_dir(cache: Path) -> Path:
     try:
         top.mkdir(parents=True, exist_ok=True)
         writable = os.access(top, os.W_OK)
-    except PermissionError:
+    except OSError:
         writable = False
     if not writable:
-        # Somebody else made the cache, and we only use it.
+        # Somebody else made the cache, or it is read-only: we only use it.
         top = Path(tempfile.gettempdir(), f"irdma_rs-logs-{os.geteuid()}")
         top.mkdir(exist_ok=True)
     old = sorted(p for p in top.iterdir() if p.is_dir())
