@@ -88,11 +88,13 @@ def parse(argv) -> tuple:
         cut = argv.index("--")
         argv, command = argv[:cut], argv[cut + 1:]
     top = parser()
-    words = top.parse_args(argv)
-    if words.action == "list":
-        return "list", None, False
+    words, unknown = top.parse_known_args(argv)
     if words.action == "run" and not command:
         top.error("run: no command; write it after `--`")
+    if unknown:
+        top.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if words.action == "list":
+        return "list", None, False
     if words.action == "shell" and command:
         top.error("shell takes no command")
     guests = words.guests if words.guests is not None else len(words.driver.split(","))

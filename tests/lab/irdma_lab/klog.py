@@ -23,6 +23,8 @@ SIGNS = [(name, re.compile(pattern)) for name, pattern in (
                    r"|Object already free|double free"),
     ("dma", r"DMA-API: .*(error|warn|not freed|device driver)"),
     ("memory", r"page allocation failure|Out of memory"),
+    # The kernel goes on without it, and the run would not be what was asked for.
+    ("parameter", r"unknown parameter '.*' ignored"),
 )]
 
 #: Lines that look bad and are not: (pattern, why).

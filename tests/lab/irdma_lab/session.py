@@ -42,8 +42,6 @@ class Session:
     def _ensure_parts(self) -> None:
         """Make what is missing; raises EnvError when it cannot be made."""
         catalog, kernel = self._catalog, self.options.kernel
-        self.image = catalog["guest"].path() / "guest.erofs"
-        self.programs = catalog["programs"].path()
         if kernel == "stock":
             boot = catalog["boot"]
         else:
@@ -52,6 +50,8 @@ class Session:
                 raise EnvError(f"--kernel {kernel}: no directory with vmlinuz and "
                                "lib/modules/RELEASE in it")
             boot = Boot(catalog, folder)
+        self.image = catalog["guest"].path() / "guest.erofs"
+        self.programs = catalog["programs"].path()
         self.boot = boot.path()
         if any(seat.driver == "irdma_rs" for seat in self.seats):
             self.modules = (catalog["modules"].path() if kernel == "stock"
@@ -171,7 +171,10 @@ class Session:
             guest.prepare(options.command, options.module_params)
         for guest in self.guests:
             await guest.start()
-        self.note("guests started")
+        if self._verbose:
+            self.note("guests started")
+        elif sys.stderr.isatty():
+            self.say("guests started, the command runs when they are up (-v says how far)")
         rack_end = asyncio.ensure_future(self.rack.ended())
         finishes = [asyncio.ensure_future(guest.finish()) for guest in self.guests]
         if self._consoles:

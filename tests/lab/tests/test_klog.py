@@ -24,6 +24,7 @@ BAD = [
     "[   12.3] WARNING: possible circular locking dependency detected",
     "[   12.3] infiniband irdma0: restrack: leaked 1 QP",
     "[   12.3] modprobe: page allocation failure: order:5, mode:0xcc0",
+    "[   12.3] irdma_rs: unknown parameter 'nosuch' ignored",
 ]
 
 GOOD = [

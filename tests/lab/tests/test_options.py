@@ -31,7 +31,7 @@ class Parse(unittest.TestCase):
         self.assertEqual((options.guests, options.drivers()), (2, ["irdma", "rxe"]))
 
     def test_wrong_usage_ends_with_status_2(self):
-        for argv in (["run"], ["run", "--nonsense", "--", "true"], [], ["fly"],
+        for argv in (["run"], ["run", "true"], ["run", "--nonsense", "--", "true"], [], ["fly"],
                      ["shell", "--", "true"], ["run", "--guests", "x", "--", "true"]):
             with self.assertRaises(SystemExit) as caught, \
                     contextlib.redirect_stderr(io.StringIO()):
