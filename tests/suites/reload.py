@@ -19,6 +19,10 @@ SUITE = Suite(
         r"no ARP entry is left in the device":
             "entries of the ARP table stay in the device when the driver goes "
             "(irdma_add_arp)",
+        # Seen now and then while QP 1 goes: the card counts it as a violation.
+        r"device (is )?empty":
+            "the MAD layer's CQ may be armed once more after it was destroyed "
+            "(irdma_destroy_cq, irdma_req_notify_cq)",
     })
 
 #: Loads and unloads with traffic in between.
