@@ -117,30 +117,36 @@ class Modules(FromTree):
     needs = ("root", "tree")
     about = "kernel modules (Kbuild)"
     sources = ("Kbuild", "rust", "drivers", "include")
+    #: The part that it is built against.
+    tree = "tree"
 
     def inputs(self):
-        return [self.catalog["tree"].key, self.source_key()]
+        return [self.catalog[self.tree].key, self.source_key()]
 
     def build(self, out, step):
         # The build directory stays, so that the next build is incremental.
-        work = self.catalog.cache / "kbuild" / self.catalog["tree"].key
+        work = self.catalog.cache / "kbuild" / self.catalog[self.tree].key
         work.mkdir(parents=True, exist_ok=True)
         self.copy_sources(work)
         step.stage("building modules")
         step.run(self.make(work, "modules"))
         found = sorted(work.rglob("*.ko"))
         if not found:
-            raise EnvError(f"modules: the build left no .ko in {work}")
+            raise EnvError(f"{self.name}: the build left no .ko in {work}")
         for module in found:
             shutil.copy(module, out / module.name)
 
+    def tree_path(self) -> Path:
+        """The prepared tree itself."""
+        return self.catalog[self.tree].path()
+
     def make(self, work: Path, *targets) -> list:
         """Command line of a Kbuild run over the sources in `work`."""
-        root, tree = self.catalog["root"], self.catalog["tree"]
+        root, tree = self.catalog["root"], self.catalog[self.tree]
         # The top Makefile is for people; Kbuild reads the file Kbuild.
         return root.enter(
             ["make", f"-j{os.cpu_count()}", "-C", tree.inside, *tree.make, f"M={work}",
-             *targets], binds=[f"{tree.path()}:{tree.inside}", work])
+             *targets], binds=[f"{self.tree_path()}:{tree.inside}", work])
 
     def copy_sources(self, work: Path) -> None:
         """Make `work` hold the sources, touching only what changed."""

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from .builds import Modules, Nic, Programs
+from .debug import DebugBoot, DebugKernel, DebugModules
 from .guest import Boot, Guest
 from .kernel import Kernel, Tree
 from .paths import cache_dir
@@ -16,7 +17,8 @@ class Catalog:
     def __init__(self, cache: Path = None):
         self.cache = cache or cache_dir()
         self._parts = {kind.name: kind(self) for kind in
-                       (Root, Kernel, Tree, Guest, Boot, Nic, Programs, Modules)}
+                       (Root, Kernel, Tree, Guest, Boot, Nic, Programs, Modules,
+                        DebugKernel, DebugBoot, DebugModules)}
 
     def __getitem__(self, name: str):
         return self._parts[name]

@@ -139,6 +139,8 @@ class Boot(Part):
     name = "boot"
     needs = ("root",)
     about = "initramfs and module disk of the guests' kernel"
+    #: The part with the kernel, unless a directory is given.
+    of = "kernel"
 
     #: First process of a guest; it mounts the images and hands over.
     script = TREE / "tests/lab/guest/initramfs"
@@ -148,10 +150,10 @@ class Boot(Part):
         self._dir = kernel_dir
 
         if not kernel_dir:
-            self.needs = ("root", "kernel")
+            self.needs = ("root", self.of)
 
     def _kernel(self) -> Path:
-        return self._dir or self.catalog["kernel"].path()
+        return self._dir or self.catalog[self.of].path()
 
     def inputs(self):
         if self._dir:
@@ -159,7 +161,7 @@ class Boot(Part):
                 (os.fspath(p), p.stat().st_mtime_ns) for p in
                 (self._dir / "vmlinuz", *self._dir.glob("lib/modules/*/modules.dep")))
         else:
-            kernel = self.catalog["kernel"].key
+            kernel = self.catalog[self.of].key
         return [kernel, BOOT_MODULES,
                 hash_files(TREE, [self.script]), inspect.getsource(Cpio)]
 

@@ -21,10 +21,11 @@ examples:
   scripts/lab run --guests 2 --driver irdma,rxe --pcap /tmp/pcap -- rdma link
   scripts/lab run --guests 2 -- sh -c 'lab-sync start; nicctl state'
   scripts/lab shell --guests 2
+  scripts/lab run --kernel debug --leaks -- ibv_devinfo
   scripts/lab list
 
 In the guest the command runs as root in /share with
-  NODE (0..), NODES, DRIVER, RDMA_DEV, NETDEV, IP (10.99.0.NODE+1), IP6, PEERS, PEERS6
+  NODE (0..), NODES, DRIVER, KERNEL, RDMA_DEV, NETDEV, IP (10.99.0.NODE+1), IP6, PEERS, PEERS6
 and with nicctl (control of the virtual NIC: `nicctl help`), lab-sync NAME (waits
 until every guest has come there), lab-driver load|unload, and the programs of
 tests/guest in PATH. tests/ is at /opt/irdma_rs/tests, rdma-core's own tests at
@@ -43,10 +44,14 @@ def _add_options(sub: argparse.ArgumentParser) -> None:
     add("--guests", type=int, default=None, metavar="N", help="number of guests "
         "(default: as many as drivers are named)")
     add("--cpus", type=int, default=2, metavar="N", help="processors of each (2)")
-    add("--mem", default="1G", metavar="SIZE", help="memory of each (1G)")
-    add("--kernel", default="stock", metavar="stock|DIR",
-        help="directory with vmlinuz, lib/modules/RELEASE and, for irdma_rs, "
-             "irdma_rs/*.ko built for it")
+    add("--mem", metavar="SIZE", help="memory of each (1G; 2G with the debug kernel)")
+    add("--kernel", default="stock", metavar="stock|debug|DIR",
+        help="debug: one with KUnit, KASAN, lockdep, fault injection (made when first asked "
+             "for: 20 minutes); or a directory with vmlinuz, lib/modules/RELEASE and, for "
+             "irdma_rs, irdma_rs/*.ko built for it")
+    add("--leaks", action="store_true",
+        help="look for leaked memory after the command, with the driver loaded and "
+             "unloaded (needs --kernel debug)")
     add("--share", type=Path, metavar="DIR",
         help="directory seen as /share, read-write (default: a temporary one)")
     add("--pcap", type=Path, metavar="DIR", help="write captures of all ports there")
@@ -68,8 +73,8 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a command in every guest", epilog=EPILOG,
                               formatter_class=raw)
     _add_options(run)
-    run.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS",
-                     help="for the whole run (600)")
+    run.add_argument("--timeout", type=float, metavar="SECONDS",
+                     help="for the whole run (600; four times that with the debug kernel)")
     shell = commands.add_parser("shell", help="a terminal in every guest", epilog=EPILOG,
                                 formatter_class=raw)
     _add_options(shell)
@@ -101,8 +106,8 @@ def parse(argv) -> tuple:
     options = Options(
         command=command, driver=words.driver, guests=guests, cpus=words.cpus,
         mem=words.mem, kernel=words.kernel, share=words.share, pcap=words.pcap,
-        timeout=getattr(words, "timeout", 600.0), module_params=words.module_params,
-        allow_warn=words.allow_warn, append=words.append)
+        timeout=getattr(words, "timeout", None), module_params=words.module_params,
+        allow_warn=words.allow_warn, append=words.append, leaks=words.leaks)
     options.check()
     return words.action, options, words.verbose
 

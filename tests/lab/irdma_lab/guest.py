@@ -28,6 +28,12 @@ KERNEL_PARAMETERS = [
     "sysctl.net.ipv6.conf.all.accept_dad=0", "sysctl.net.ipv6.conf.default.accept_dad=0",
     "firmware_class.path=/run/lab/firmware",
 ]
+#: More of them for the debug kernel.
+DEBUG_PARAMETERS = [
+    # The first report must not hide the next.
+    "kasan_multi_shot",
+    "workqueue.watchdog_thresh=240",
+]
 #: Seconds a guest has to power off after its command.
 POWEROFF_TIMEOUT = 30.0
 
@@ -142,7 +148,12 @@ class Guest:
     def command_line(self) -> list:
         """QEMU's arguments, without the program."""
         session, options = self._session, self._session.options
-        parameters = list(KERNEL_PARAMETERS) + options.append.split()
+        parameters = list(KERNEL_PARAMETERS)
+        if options.debug:
+            parameters += DEBUG_PARAMETERS
+        if options.leaks:
+            parameters.append("kmemleak=on")
+        parameters += options.append.split()
         args = [
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             "-accel", "tcg,thread=multi", "-cpu", "max,la57=off",
@@ -260,16 +271,16 @@ class Guest:
         """Wait for the end of the guest and judge it."""
         ended = asyncio.ensure_future(self.process.wait())
         exited = asyncio.ensure_future(self._exited.wait())
-        reasons = []
+        reasons, limit = [], POWEROFF_TIMEOUT * self._session.options.slowness
         try:
             await asyncio.wait({ended, exited}, return_when=asyncio.FIRST_COMPLETED)
             # Death without a word may only have outrun the word.
             if not ended.done():
                 try:
-                    await asyncio.wait_for(asyncio.shield(ended), POWEROFF_TIMEOUT)
+                    await asyncio.wait_for(asyncio.shield(ended), limit)
                 except asyncio.TimeoutError:
                     reasons.append("did not power off within "
-                                   f"{POWEROFF_TIMEOUT:.0f} s after its command")
+                                   f"{limit:.0f} s after its command")
             else:
                 await asyncio.wait({exited}, timeout=1.0)
         finally:

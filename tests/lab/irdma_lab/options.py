@@ -14,6 +14,8 @@ VIRTIO_DRIVERS = ("rxe", "none")
 DRIVERS = E810_DRIVERS + VIRTIO_DRIVERS
 MAX_GUESTS = 16
 MAX_CPUS = 16
+#: How many times as long all takes on a kernel with its detectors on.
+DEBUG_SLOWNESS = 4
 _MEMORY = re.compile(r"^([1-9]\d*)([MG])$")
 
 
@@ -25,21 +27,47 @@ class Options:
     driver: str = "irdma_rs"
     guests: int = 1
     cpus: int = 2
-    mem: str = "1G"
+    #: None: what the kernel needs.
+    mem: str = None
     kernel: str = "stock"
     share: Path = None
     pcap: Path = None
-    timeout: float = 600.0
+    #: Seconds; None: what the kernel needs.
+    timeout: float = None
     module_params: str = ""
     allow_warn: list = field(default_factory=list)
     append: str = ""
+    #: Whether kmemleak looks for leaks after the command.
+    leaks: bool = False
+
+    def __post_init__(self):
+        if self.mem is None:
+            self.mem = "2G" if self.debug else "1G"
+        if self.timeout is None:
+            self.timeout = 600.0 * self.slowness
+
+    @property
+    def debug(self) -> bool:
+        """Whether the debug kernel is to run."""
+        return self.kernel == "debug"
+
+    @property
+    def slowness(self) -> int:
+        """Factor for whatever limit of time is meant for the stock kernel."""
+        return DEBUG_SLOWNESS if self.debug else 1
 
     def check(self) -> None:
         """Raises EnvError, naming the option, for what cannot work."""
         if not 1 <= self.guests <= MAX_GUESTS:
             raise EnvError(f"--guests {self.guests}: 1 to {MAX_GUESTS} are possible")
-        self.drivers()
-        if self.cpus < 2 and set(self.drivers()) & set(E810_DRIVERS):
+        drivers = self.drivers()
+        if self.debug and "irdma" in drivers:
+            raise EnvError("--kernel debug --driver irdma: stock irdma is not built for the "
+                           "debug kernel, which is for our own modules")
+        if self.leaks and self.kernel == "stock":
+            raise EnvError("--leaks: only a kernel with kmemleak can tell; add "
+                           "--kernel debug")
+        if self.cpus < 2 and set(drivers) & set(E810_DRIVERS):
             raise EnvError(f"--cpus {self.cpus}: at least 2 with a virtual E810: with one, "
                            "the emulator's atomic operations lose updates to memory that "
                            "the device shares")

@@ -44,6 +44,8 @@ class Session:
         catalog, kernel = self._catalog, self.options.kernel
         if kernel == "stock":
             boot = catalog["boot"]
+        elif kernel == "debug":
+            boot = catalog["debug-boot"]
         else:
             folder = Path(kernel).resolve()
             if not (folder / "vmlinuz").is_file() or not (folder / "lib/modules").is_dir():
@@ -54,7 +56,8 @@ class Session:
         self.programs = catalog["programs"].path()
         self.boot = boot.path()
         if any(seat.driver == "irdma_rs" for seat in self.seats):
-            self.modules = (catalog["modules"].path() if kernel == "stock"
+            made = {"stock": "modules", "debug": "debug-modules"}.get(kernel)
+            self.modules = (catalog[made].path() if made
                             else self._own_modules(Path(kernel)))
         self._rack_program = rack_module.command(catalog)
         self.qemu = catalog["root"].host_command("usr/bin/qemu-system-x86_64")
@@ -77,7 +80,9 @@ class Session:
 
     def guest_settings(self) -> dict:
         """More lines for the guests' configuration."""
-        settings = {"LAB_INTERACTIVE": int(self.interactive)}
+        settings = {"LAB_INTERACTIVE": int(self.interactive),
+                    "LAB_SLOWNESS": self.options.slowness,
+                    "KERNEL": "debug" if self.options.debug else "stock"}
         if self.interactive and sys.stdin.isatty():
             size = os.get_terminal_size(sys.stdin.fileno())
             settings.update(LAB_ROWS=size.lines, LAB_COLUMNS=size.columns,

@@ -46,6 +46,26 @@ class Parse(unittest.TestCase):
             with self.assertRaises(EnvError, msg=str(extra)):
                 Options(**{"command": ["true"], **extra}).check()
 
+    def test_debug_kernel_has_more_of_all(self):
+        debug, stock = (parse(["run", "--kernel", k, "--", "true"])[1]
+                        for k in ("debug", "stock"))
+        self.assertGreater(debug.mem_mib(), stock.mem_mib())
+        self.assertGreater(debug.timeout, stock.timeout)
+        asked = parse(["run", "--kernel", "debug", "--mem", "3G", "--timeout", "9", "--",
+                       "true"])[1]
+        self.assertEqual((asked.mem_mib(), asked.timeout), (3072, 9))
+
+    def test_debug_kernel_is_not_for_stock_irdma(self):
+        Options(command=["true"], kernel="debug", driver="irdma_rs,rxe", guests=2).check()
+        with self.assertRaisesRegex(EnvError, "stock irdma"):
+            Options(command=["true"], kernel="debug", driver="irdma_rs,irdma",
+                    guests=2).check()
+
+    def test_leaks_need_a_kernel_that_tells(self):
+        Options(command=["true"], kernel="debug", leaks=True).check()
+        with self.assertRaisesRegex(EnvError, "--leaks"):
+            Options(command=["true"], leaks=True).check()
+
     def test_one_processor_will_do_without_a_virtual_e810(self):
         Options(command=["true"], cpus=1, driver="rxe").check()
 

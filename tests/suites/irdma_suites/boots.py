@@ -15,6 +15,8 @@ TREE = Path(__file__).resolve().parents[3]
 IN_GUEST = "/opt/irdma_rs/tests/suites/run"
 #: Seconds for booting and powering off.
 BOOT_TIME = 150
+#: How many times as long all takes on the debug kernel; as in the lab.
+DEBUG_SLOWNESS = 4
 
 _PREFIX = re.compile(r"^\[(\d+)\] (.*)$")
 
@@ -26,32 +28,51 @@ class Boot:
     driver: str
     guests: int
     suites: dict = field(default_factory=dict)
+    kernel: str = "stock"
 
     @property
     def timeout(self) -> int:
-        return BOOT_TIME + sum(s.timeout for s in self.suites.values())
+        slowness = DEBUG_SLOWNESS if self.kernel == "debug" else 1
+        return slowness * (BOOT_TIME + sum(s.timeout for s in self.suites.values()))
+
+    @property
+    def label(self) -> str:
+        """What the suites run on, in results' names."""
+        return self.driver if self.kernel == "stock" else f"{self.driver}, {self.kernel} kernel"
 
     @property
     def title(self) -> str:
-        return (f"{self.guests} guest{'s' if self.guests > 1 else ''} on {self.driver}: "
+        return (f"{self.guests} guest{'s' if self.guests > 1 else ''} on {self.label}: "
                 + ", ".join(self.suites))
 
+    def takes(self, suite: Suite) -> bool:
+        """Whether this suite can run in it after the others."""
+        return self.guests == suite.guests and not suite.alone and not any(
+            s.alone or s.module_params != suite.module_params for s in self.suites.values())
 
-def plan(suites: dict, drivers=None) -> list:
-    """The boots that these suites (name -> Suite) need; only `drivers`, if given."""
-    boots = []
-    for name, suite in suites.items():
+
+def settings(suite: Suite, drivers=None, kernels=None):
+    """(driver, kernel) of each run of a suite; only these drivers and kernels, if given."""
+    for kernel in suite.kernels:
         for driver in suite.drivers:
             if drivers and driver.split(",")[0] not in drivers:
                 continue
-            boot = None
-            if not suite.alone:
-                boot = next((b for b in boots if (b.driver, b.guests) == (
-                    driver, suite.guests) and not any(
-                        s.alone or s.module_params != suite.module_params
-                        for s in b.suites.values())), None)
+            if kernels and kernel not in kernels:
+                continue
+            # Stock irdma is not built for the debug kernel.
+            if kernel != "debug" or "irdma" not in driver.split(","):
+                yield driver, kernel
+
+
+def plan(suites: dict, drivers=None, kernels=None) -> list:
+    """The boots that these suites (name -> Suite) need."""
+    boots = []
+    for name, suite in suites.items():
+        for driver, kernel in settings(suite, drivers, kernels):
+            boot = next((b for b in boots if (b.driver, b.kernel) == (driver, kernel)
+                         and b.takes(suite)), None)
             if boot is None:
-                boot = Boot(driver, suite.guests)
+                boot = Boot(driver, suite.guests, kernel=kernel)
                 boots.append(boot)
             boot.suites[name] = suite
     return boots
@@ -85,7 +106,7 @@ class Reader:
         return self._open[node]
 
     def _where(self, node: int) -> str:
-        where = f"{self._suite[node]} [{self._boot.driver}]"
+        where = f"{self._suite[node]} [{self._boot.label}]"
         if self._boot.guests > 1 and node:
             where += f" guest {node}"
         return where
@@ -104,7 +125,7 @@ class Reader:
             self._open[node] = [Document()]
             self._label[node] = ""
             if node == 0:
-                self._report.say(f"  {rest[0]} [{self._boot.driver}]")
+                self._report.say(f"  {rest[0]} [{self._boot.label}]")
         elif verb == "document":
             self._label[node] = " ".join(rest)
             self._open[node].append(Document())
@@ -134,6 +155,8 @@ def run(boot: Boot, folder: Path, report) -> None:
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
                "--timeout", str(boot.timeout), "--module-params", parameters]
+    if boot.kernel != "stock":
+        command += ["--kernel", boot.kernel, "--leaks"]
     for pattern in allowed:
         command += ["--allow-warn", pattern]
     command += ["--", IN_GUEST, "--in-guest", *boot.suites]
@@ -153,13 +176,13 @@ def run(boot: Boot, folder: Path, report) -> None:
     for suite in boot.suites:
         for node in range(boot.guests):
             if (suite, node) not in reader.finished:
-                report.add(f"{suite} [{boot.driver}] guest {node}", Outcome(
+                report.add(f"{suite} [{boot.label}] guest {node}", Outcome(
                     "runs to its end", FAIL, f"it did not; output: {log}"))
     said = " | ".join(c for c in complaints if "[env]" not in c) or f"status {status}"
-    report.add(f"{name} [{boot.driver}]", Outcome(
+    report.add(f"{name} [{boot.label}]", Outcome(
         "guests end in time and in order, kernel logs clean",
         FAIL if status else "pass", f"{said}; output: {log}" if status else ""))
-    report.say(f"  {name} [{boot.driver}] done in {time.monotonic() - start:.0f} s")
+    report.say(f"  {name} [{boot.label}] done in {time.monotonic() - start:.0f} s")
 
 
 def judge(suites: dict, boots: list, folders: dict, report) -> None:
@@ -170,7 +193,9 @@ def judge(suites: dict, boots: list, folders: dict, report) -> None:
         if not judge_of:
             continue
         shares = {boot.driver: folders[i] / "share" for i, boot in enumerate(boots)
-                  if name in boot.suites}
+                  if name in boot.suites and boot.kernel == "stock"}
+        if not shares:
+            continue
         for driver, outcome in judge_of(shares):
             report.add(f"{name} [{driver}]", outcome, suite.defect(driver, outcome.name))
 

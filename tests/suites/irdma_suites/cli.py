@@ -19,6 +19,7 @@ examples:
   tests/suites/run                       everything (`make test`)
   tests/suites/run multicast devinfo     these suites only, no unit tests, no lint
   tests/suites/run --driver irdma -v multicast   one driver, every result shown
+  tests/suites/run --kernel debug multicast   on KASAN, lockdep, kmemleak
   tests/suites/run --host                unit tests and lint only
 """
 
@@ -32,6 +33,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("suite", nargs="*", help="suites to run (default: everything)")
     top.add_argument("--driver", action="append", metavar="NAME",
                      help="only suites' runs on this driver (may be repeated)")
+    top.add_argument("--kernel", action="append", choices=("stock", "debug"),
+                     help="only suites' runs on this kernel (may be repeated)")
     top.add_argument("--host", action="store_true", help="unit tests and lint only")
     top.add_argument("--guests", action="store_true", help="suites in guests only")
     top.add_argument("--list", action="store_true", help="show the suites there are")
@@ -58,7 +61,7 @@ def _log_folder() -> Path:
 def show(suites: dict) -> None:
     for name, one in suites.items():
         print(f"{name:16} {one.about}\n{'':16} {one.guests} guests; "
-              + "; ".join(one.drivers))
+              + "; ".join(one.drivers) + "; on kernel " + ", ".join(one.kernels))
 
 
 def main(argv) -> int:
@@ -81,10 +84,11 @@ def main(argv) -> int:
     folder = _log_folder()
     report.say(f"logs: {folder}")
     jobs, planned, folders = [], [], {}
-    if options.host or not (options.suite or options.driver or options.guests):
+    if options.host or not (
+            options.suite or options.driver or options.kernel or options.guests):
         jobs.append(lambda: host.run(report, folder))
     if not options.host:
-        planned = boots.plan(suites, options.driver)
+        planned = boots.plan(suites, options.driver, options.kernel)
         # The longest first, so that no lane is left with it at the end.
         for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
             folders[number] = folder / f"boot{number}"

@@ -29,6 +29,9 @@ class Guest:
         self.node = int(env["NODE"])
         self.nodes = int(env["NODES"])
         self.driver = env["DRIVER"]
+        self.kernel = env.get("KERNEL", "stock")
+        #: Factor for limits of time, which are meant for the stock kernel.
+        self.slowness = int(env.get("LAB_SLOWNESS", "1"))
         self.device = env.get("RDMA_DEV", "")
         self.netdev = env.get("NETDEV", "")
         self.ip, self.ip6 = env["IP"], env["IP6"]
@@ -75,7 +78,11 @@ class Guest:
         emit("document-end", status, label)
 
     def run(self, *words, timeout: float = 60.0):
-        """Run a program; gives its CompletedProcess, with stderr in stdout."""
+        """Run a program; gives its CompletedProcess, with stderr in stdout.
+
+        On the debug kernel it may take longer than `timeout`, by the usual factor.
+        """
+        timeout *= self.slowness
         try:
             return subprocess.run(
                 [str(w) for w in words], stdout=subprocess.PIPE, timeout=timeout,
@@ -124,7 +131,7 @@ class Guest:
 
     def wait(self, condition, seconds: float = 30.0) -> bool:
         """Wait until `condition()`, for no longer than `seconds`."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * self.slowness
         while not condition():
             if time.monotonic() > end:
                 return False

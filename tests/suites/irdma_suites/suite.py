@@ -19,9 +19,13 @@ class Suite:
     guests: int = 2
     #: Drivers to run on, each as `scripts/lab --driver` takes it.
     drivers: tuple = ("irdma_rs", "irdma")
+    #: Kernels to run on: "stock", and "debug" for irdma_rs with KASAN, lockdep, kmemleak and
+    #: the other detectors (`scripts/lab --kernel debug --leaks`). Stock irdma is not built
+    #: for the debug kernel, and `judge` compares runs on the stock kernel only.
+    kernels: tuple = ("stock",)
     #: Whether it needs guests of its own, since it leaves them in no state for others.
     alone: bool = False
-    #: Seconds that its part of a run may take.
+    #: Seconds that its part of a run may take; on the debug kernel, four times that.
     timeout: int = 240
     #: Defects of stock irdma that make tests fail: pattern of test names -> reason.
     stock_defects: dict = field(default_factory=dict)

@@ -32,6 +32,27 @@ class Planning(unittest.TestCase):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
         self.assertEqual([b.driver for b in boots], ["irdma,rxe"])
 
+    def test_debug_kernel_is_for_our_driver(self):
+        boots = plan({"a": Suite("a", drivers=("irdma_rs", "irdma", "irdma_rs,rxe"),
+                                 kernels=("stock", "debug"))})
+        self.assertEqual([(b.driver, b.kernel) for b in boots],
+                         [("irdma_rs", "stock"), ("irdma", "stock"),
+                          ("irdma_rs,rxe", "stock"), ("irdma_rs", "debug"),
+                          ("irdma_rs,rxe", "debug")])
+
+    def test_kernels_do_not_share_a_boot(self):
+        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug")),
+                  "b": Suite("b", drivers=("irdma_rs",))}
+        self.assertEqual([(b.kernel, list(b.suites)) for b in plan(suites)],
+                         [("stock", ["a", "b"]), ("debug", ["a"])])
+        self.assertEqual([b.kernel for b in plan(suites, kernels=["debug"])], ["debug"])
+
+    def test_debug_kernel_has_more_time_and_a_name(self):
+        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug"))}
+        stock, debug = plan(suites)
+        self.assertGreater(debug.timeout, stock.timeout)
+        self.assertEqual(debug.label, "irdma_rs, debug kernel")
+
 
 class Reading(unittest.TestCase):
     LINES = ("@suite begin a", "ok 1 - own", "@suite document there and back",
