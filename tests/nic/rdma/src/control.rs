@@ -8,10 +8,11 @@ use serde_json::{json, Value};
 
 /// The commands of the RDMA half, for the card's `help`.
 pub const HELP: &[&str] = &[
-    "fault op=NAME|* [nth=N] [count=N] action=fail [major=N] [minor=N]",
-    "fault op=NAME|* [nth=N] [count=N] action=swallow [execute=true]",
-    "fault op=NAME|* [nth=N] [count=N] action=delay [until_ops=K]",
-    "fault clear=true",
+    "check [clear=true] | mark",
+    "fault op=PATTERN [nth=N] [count=N] action=fail [major=N] [minor=N]",
+    "fault op=PATTERN [nth=N] [count=N] action=swallow [execute=true]",
+    "fault op=PATTERN [nth=N] [count=N] action=delay|late [until_ops=K]",
+    "faults | fault clear=true",
     "release",
     "inject ae=CODE qp=N|cq=N [source=none|rq|sq|cq] [state=N] [wqe=N]",
     "inject critical=CODE | hmc_error=INFO [data=N] | push_error=true",
@@ -34,7 +35,10 @@ impl Model {
             "cqs" => Ok(self.cqs_json()),
             "counters" => Ok(self.counters_json()),
             "ops" => Ok(self.counts.ops_json()),
+            "check" => Ok(self.control_check(flag(args, "clear"))),
+            "mark" => Ok(self.control_mark()),
             "fault" => self.control_fault(args),
+            "faults" => Ok(self.faults.json()),
             "release" => Ok(json!({"released": self.cqp_release()})),
             "inject" => self.control_inject(args),
             _ => return None,
@@ -184,8 +188,8 @@ impl Model {
             self.cqp_release();
             return Ok(self.faults.json());
         }
-        self.faults.order(args)?;
-        Ok(self.faults.json())
+        let id = self.faults.order(args)?;
+        Ok(json!({"id": id, "faults": self.faults.json()}))
     }
 
     fn control_inject(&mut self, args: &Value) -> Result<Value, String> {

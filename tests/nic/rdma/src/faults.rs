@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Faults ordered by a test. They count occurrences, so that the same test always meets the same
-//! fault.
+//! fault, and remember what became of them, so that a test can tell a fault that never struck.
 
 use crate::args::{flag, number, number_or, text};
 use crate::cqp::error::MAJOR;
@@ -9,6 +9,8 @@ use serde_json::{json, Value};
 
 /// Minor code of an ordered failure that names none.
 const DEFAULT_MINOR: u16 = 0x0010;
+/// Orders that are kept, finished ones included.
+const MAX_ORDERS: usize = 1024;
 
 /// What happens to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) enum Action {
     /// It and all behind it wait until so many later operations were posted, or for the release
     /// command.
     Delay { until_ops: Option<u32> },
+    /// It is executed, and its answer and all operations behind it wait as for `Delay`.
+    Late { until_ops: Option<u32> },
 }
 
 impl Action {
@@ -28,36 +32,97 @@ impl Action {
             Self::Fail { .. } => "fail",
             Self::Swallow { .. } => "swallow",
             Self::Delay { .. } => "delay",
+            Self::Late { .. } => "late",
         }
     }
 }
 
-/// One order: from the `skip`-th matching operation on, `count` times.
+/// Which operations an order is about: a name, a part of one between stars, or several of them
+/// with commas between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    text: String,
+    ops: Vec<Op>,
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut ops = Vec::new();
+        for part in text.split(',') {
+            let before = ops.len();
+            ops.extend(Op::ALL.iter().filter(|op| matches(part, op.name())));
+            if ops.len() == before {
+                return Err(format!("unknown op {part}"));
+            }
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            ops,
+        })
+    }
+}
+
+/// Whether `name` is `pattern`, in which each star stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(tail) = name.strip_prefix(head) else {
+        return false;
+    };
+    tail.char_indices()
+        .map(|(at, _)| at)
+        .chain([tail.len()])
+        .filter_map(|at| tail.get(at..))
+        .any(|tail| matches(rest, tail))
+}
+
+/// One order: from the `nth` matching operation on, `count` times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Order {
-    /// The operation; any if `None`.
-    op: Option<Op>,
+    id: u64,
+    pattern: Pattern,
     action: Action,
-    skip: u64,
+    nth: u64,
     count: u64,
+    /// Matching operations so far that no earlier order struck.
+    seen: u64,
+    /// How often it struck.
+    fired: u64,
 }
 
 impl Order {
+    fn armed(&self) -> bool {
+        self.fired < self.count
+    }
+
     /// Counts one matching operation; `true` if the fault strikes.
     fn strikes(&mut self) -> bool {
-        if self.skip > 0 {
-            self.skip -= 1;
-            return false;
-        }
-        self.count -= 1;
-        true
+        self.seen += 1;
+        let strikes = self.armed() && self.seen >= self.nth;
+        self.fired += u64::from(strikes);
+        strikes
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "op": self.pattern.text,
+            "nth": self.nth,
+            "count": self.count,
+            "action": self.action.name(),
+            "seen": self.seen,
+            "fired": self.fired,
+            "armed": self.armed(),
+        })
     }
 }
 
-/// Orders in force.
+/// All orders since they were last taken back.
 #[derive(Default)]
 pub(crate) struct Faults {
     orders: Vec<Order>,
+    next_id: u64,
     struck: u64,
 }
 
@@ -66,75 +131,70 @@ impl Faults {
     pub(crate) fn take(&mut self, op: Op) -> Option<Action> {
         let mut action = None;
         for order in &mut self.orders {
-            if order.op.is_none_or(|o| o == op) && action.is_none() && order.strikes() {
+            if order.pattern.ops.contains(&op) && action.is_none() && order.strikes() {
                 action = Some(order.action);
             }
         }
-        self.orders.retain(|o| o.count > 0);
         self.struck += u64::from(action.is_some());
         action
     }
 
-    /// Takes all orders back.
+    /// Takes all orders back and forgets what became of them.
     pub(crate) fn clear(&mut self) {
         self.orders.clear();
     }
 
-    /// Takes an order of the control command `fault`.
-    pub(crate) fn order(&mut self, args: &Value) -> Result<(), String> {
-        let op = match text(args, "op").ok_or("op is missing")? {
-            "*" => None,
-            name => Some(Op::from_name(name).ok_or_else(|| format!("unknown op {name}"))?),
-        };
-        let skip = number(args, "nth")?
-            .unwrap_or(1)
-            .checked_sub(1)
-            .ok_or("nth counts from 1")?;
+    /// Takes an order of the control command `fault`; returns its id.
+    pub(crate) fn order(&mut self, args: &Value) -> Result<u64, String> {
+        let pattern = Pattern::parse(text(args, "op").ok_or("op is missing")?)?;
+        let nth = number(args, "nth")?.unwrap_or(1);
+        if nth == 0 {
+            return Err("nth counts from 1".to_owned());
+        }
         let count = number(args, "count")?.unwrap_or(1);
         if count == 0 {
             return Err("count is 0".to_owned());
         }
-        let action = match text(args, "action").unwrap_or("fail") {
-            "fail" => Action::Fail {
-                major: number_or(args, "major", MAJOR)?,
-                minor: number_or(args, "minor", DEFAULT_MINOR)?,
-            },
-            "swallow" => Action::Swallow {
-                execute: flag(args, "execute"),
-            },
-            "delay" => Action::Delay {
-                until_ops: match number(args, "until_ops")? {
-                    None => None,
-                    Some(_) => Some(number_or(args, "until_ops", 0)?),
-                },
-            },
-            other => return Err(format!("unknown action {other}")),
-        };
+        if self.orders.len() >= MAX_ORDERS {
+            return Err(format!("{MAX_ORDERS} orders already: clear them"));
+        }
+        self.next_id += 1;
         self.orders.push(Order {
-            op,
-            action,
-            skip,
+            id: self.next_id,
+            pattern,
+            action: action(args)?,
+            nth,
             count,
+            seen: 0,
+            fired: 0,
         });
-        Ok(())
+        Ok(self.next_id)
     }
 
-    /// The orders in force.
+    /// All orders and what became of them.
     pub(crate) fn json(&self) -> Value {
-        let orders: Vec<Value> = self
-            .orders
-            .iter()
-            .map(|o| {
-                json!({
-                    "op": o.op.map_or("*", Op::name),
-                    "nth": o.skip + 1,
-                    "count": o.count,
-                    "action": o.action.name(),
-                })
-            })
-            .collect();
+        let orders: Vec<Value> = self.orders.iter().map(Order::json).collect();
         json!({"orders": orders, "struck": self.struck})
     }
+}
+
+fn action(args: &Value) -> Result<Action, String> {
+    let until_ops = match number(args, "until_ops")? {
+        None => None,
+        Some(_) => Some(number_or(args, "until_ops", 0)?),
+    };
+    Ok(match text(args, "action").unwrap_or("fail") {
+        "fail" => Action::Fail {
+            major: number_or(args, "major", MAJOR)?,
+            minor: number_or(args, "minor", DEFAULT_MINOR)?,
+        },
+        "swallow" => Action::Swallow {
+            execute: flag(args, "execute"),
+        },
+        "delay" => Action::Delay { until_ops },
+        "late" => Action::Late { until_ops },
+        other => return Err(format!("unknown action {other}")),
+    })
 }
 
 #[cfg(test)]
@@ -143,7 +203,7 @@ mod tests {
 
     fn faults(args: Value) -> Faults {
         let mut f = Faults::default();
-        assert_eq!(f.order(&args), Ok(()));
+        assert_eq!(f.order(&args), Ok(1));
         f
     }
 
@@ -163,6 +223,41 @@ mod tests {
         assert_eq!(f.take(Op::CreateQp), None);
         assert_eq!(f.take(Op::Nop), Some(Action::Swallow { execute: false }));
         assert_eq!(f.take(Op::Nop), None);
+    }
+
+    #[test]
+    fn parts_of_names_and_lists_name_several_operations() {
+        let ops = |text| Pattern::parse(text).map(|p| p.ops).unwrap();
+        assert_eq!(
+            ops("*_MCAST_GRP"),
+            [Op::CreateMcastGrp, Op::ModifyMcastGrp, Op::DestroyMcastGrp]
+        );
+        assert_eq!(ops("NOP,DESTROY_AEQ"), [Op::Nop, Op::DestroyAeq]);
+        assert_eq!(ops("CREATE*HANDLE"), [Op::CreateAh]);
+        assert_eq!(ops("*").len(), Op::ALL.len());
+        assert!(Pattern::parse("NOP,").is_err());
+        assert!(Pattern::parse("CREATE").is_err());
+    }
+
+    /// A test has to know whether its fault struck.
+    #[test]
+    fn what_became_of_an_order_is_remembered() {
+        let mut f = faults(json!({"op": "NOP", "nth": 2}));
+        f.take(Op::Nop);
+        let seen = |f: &Faults| {
+            let order = f.json()["orders"][0].clone();
+            (
+                order["seen"].clone(),
+                order["fired"].clone(),
+                order["armed"].clone(),
+            )
+        };
+        assert_eq!(seen(&f), (json!(1), json!(0), json!(true)));
+        f.take(Op::Nop);
+        f.take(Op::Nop);
+        assert_eq!(seen(&f), (json!(3), json!(1), json!(false)));
+        f.clear();
+        assert_eq!(f.json(), json!({"orders": [], "struck": 1}));
     }
 
     #[test]

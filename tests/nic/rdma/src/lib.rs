@@ -32,6 +32,7 @@ mod ah;
 mod args;
 mod bits;
 mod ceq;
+mod check;
 mod config;
 mod control;
 mod counts;
@@ -226,8 +227,8 @@ impl RdmaFunction for Rdma {
         });
     }
 
-    fn reset(&self, _kind: Reset) {
-        self.shared.with(Model::reset);
+    fn reset(&self, kind: Reset) {
+        self.shared.with(|m| m.reset(kind));
     }
 
     fn control(&self, command: &str, args: &Value) -> Option<Result<Value, String>> {

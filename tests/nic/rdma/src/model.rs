@@ -21,7 +21,7 @@ use crate::regs::Registers;
 use crate::sched::Node;
 use crate::stag::Stags;
 use crate::stats::Stats;
-use nic_bus::Host;
+use nic_bus::{Host, Reset};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -81,6 +81,8 @@ pub(crate) struct Model {
     pub(crate) counts: Counts,
     pub(crate) faults: Faults,
     pub(crate) violations: Violations,
+    /// Counts of live objects that `check` compares with.
+    pub(crate) mark: Option<Value>,
     /// Objects that were left when the control queue was last destroyed.
     pub(crate) leftovers: Option<Value>,
     /// A reset took a live CQP away, and none has been created since.
@@ -113,6 +115,7 @@ impl Model {
             counts: Counts::default(),
             faults: Faults::default(),
             violations: Violations::default(),
+            mark: None,
             leftovers: None,
             reset_below_cqp: false,
             work: VecDeque::new(),
@@ -131,6 +134,14 @@ impl Model {
         self.violations.count += 1;
         if self.violations.texts.len() < MAX_VIOLATIONS {
             self.violations.texts.push(text.to_string());
+        }
+    }
+
+    /// The same for what may be found more than once: recorded the first time.
+    pub(crate) fn violate_once(&mut self, text: fmt::Arguments<'_>) {
+        let text = text.to_string();
+        if !self.violations.texts.contains(&text) {
+            self.violate(format_args!("{text}"));
         }
     }
 
@@ -159,8 +170,11 @@ impl Model {
         self.work.clear();
     }
 
-    /// The function was reset.
-    pub(crate) fn reset(&mut self) {
+    /// The function was reset. With the guest gone, its memory says nothing any more.
+    pub(crate) fn reset(&mut self, kind: Reset) {
+        if kind != Reset::Disconnect {
+            self.check_unanswered();
+        }
         self.reset_below_cqp |= self.cqp.take().is_some();
         self.drop_objects();
         self.regs = Registers::default();

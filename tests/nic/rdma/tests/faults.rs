@@ -91,3 +91,44 @@ fn a_delayed_operation_can_be_released() {
     d.control("fault", json!({"clear": true}));
     assert_eq!(ahs(&d), 10);
 }
+
+/// The device has done it, the driver does not know.
+#[test]
+fn a_late_answer_comes_after_the_effect() {
+    let mut d = Driver::up(MAC);
+    d.control(
+        "fault",
+        json!({"op": "CREATE_ADDR_HANDLE", "action": "late"}),
+    );
+    let tail = d.reg(CQP_TAIL);
+    let first = d.post(CREATE_AH, ah(1));
+    let second = d.post(CREATE_AH, ah(2));
+    assert_eq!((ahs(&d), d.completion()), (1, None));
+    assert_eq!(d.reg(CQP_TAIL), tail);
+    let unanswered = d.control("check", json!({}))["unanswered"].clone();
+    assert_eq!(unanswered.as_array().map(Vec::len), Some(2));
+    d.control("release", json!({}));
+    for index in [first, second] {
+        assert_eq!(d.completion(), Some((index, Completion::OK)));
+    }
+    assert_eq!(ahs(&d), 2, "executed once");
+    d.assert_clean();
+}
+
+#[test]
+fn faults_tell_what_became_of_them() {
+    let mut d = Driver::up(MAC);
+    let ordered = d.control("fault", json!({"op": "*_ADDR_HANDLE", "nth": 2}));
+    d.op(CREATE_AH, ah(1));
+    let order = |d: &Driver| d.control("faults", json!({}))["orders"][0].clone();
+    assert_eq!(order(&d)["id"], ordered["id"]);
+    assert_eq!(
+        (&order(&d)["seen"], &order(&d)["fired"]),
+        (&json!(1), &json!(0))
+    );
+    assert!(d.op(CREATE_AH, ah(2)).error);
+    assert_eq!(order(&d)["fired"], json!(1));
+    assert_eq!(order(&d)["armed"], json!(false));
+    d.control("fault", json!({"clear": true}));
+    assert_eq!(d.control("faults", json!({}))["orders"], json!([]));
+}

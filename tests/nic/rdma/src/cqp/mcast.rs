@@ -11,6 +11,7 @@ use crate::cqp::error::CqpError;
 use crate::ip::Ip;
 use crate::mcast::{Group, MAX_INDEX, MAX_MEMBERS};
 use crate::model::Model;
+use crate::qp::QpType;
 
 /// Word 0.
 const MAC: Field = bits(47, 0);
@@ -49,13 +50,17 @@ impl Model {
         if members.is_empty() {
             return Err(CqpError::parameter("no member"));
         }
-        Ok(Group {
+        let group = Group {
             ip,
             vlan: VLAN_VALID.is_set(wqe[3]).then(|| VLAN_ID.get16(wqe[2])),
             mac: mac_from(MAC.get(wqe[0])),
             queue_set: QUEUE_SET.get16(wqe[2]),
             members,
-        })
+        };
+        if let Some(text) = self.bad_queue_set(index, &group) {
+            self.violate_once(format_args!("{text}"));
+        }
+        Ok(group)
     }
 
     fn group_members(&mut self, index: u16, context: u64) -> Result<Vec<u32>, CqpError> {
@@ -79,12 +84,35 @@ impl Model {
                 self.violate(format_args!("group {index}: member {qp} listed twice"));
                 continue;
             }
-            if !self.qps.contains_key(&qp) {
-                self.violate(format_args!("group {index}: member {qp} is no live QP"));
+            if let Some(text) = self.bad_member(index, qp) {
+                self.violate(format_args!("{text}"));
             }
             members.push(qp);
         }
         Ok(members)
+    }
+
+    /// What is wrong with a member of a group, if anything.
+    pub(crate) fn bad_member(&self, group: u16, qp: u32) -> Option<String> {
+        match self.qps.get(&qp).map(|qp| qp.kind) {
+            Some(QpType::Ud) => None,
+            Some(kind) => Some(format!(
+                "group {group}: member {qp} is of type {}",
+                kind.name()
+            )),
+            None => Some(format!("group {group}: member {qp} is no live QP")),
+        }
+    }
+
+    /// What is wrong with the queue set of a group, if anything.
+    pub(crate) fn bad_queue_set(&self, index: u16, group: &Group) -> Option<String> {
+        let alive = self.sched.get(&group.queue_set).is_some_and(|n| n.leaf);
+        (!alive).then(|| {
+            format!(
+                "group {index}: queue set {} does not exist",
+                group.queue_set
+            )
+        })
     }
 
     pub(super) fn op_create_group(&mut self, wqe: &Wqe) -> OpResult {
@@ -123,9 +151,15 @@ impl Model {
 
     pub(super) fn op_destroy_group(&mut self, wqe: &Wqe) -> OpResult {
         let index = self.group_index(wqe)?;
-        match self.groups.remove(index) {
-            Some(_) => Ok(Done::default()),
-            None => Err(CqpError::unused("group", index.into())),
+        if self.groups.remove(index).is_none() {
+            return Err(CqpError::unused("group", index.into()));
         }
+        let left = self.group_members(index, wqe[4])?;
+        if !left.is_empty() {
+            self.violate(format_args!(
+                "group {index} destroyed with members {left:?} in its context"
+            ));
+        }
+        Ok(Done::default())
     }
 }

@@ -19,6 +19,7 @@ mod sched;
 mod sds;
 mod stag;
 mod stats;
+mod unanswered;
 
 pub(crate) use queue::Cqp;
 

@@ -68,24 +68,11 @@ impl Op {
         let code = low8(OPCODE.get(header));
         Self::from_code(code).ok_or(code)
     }
-
-    /// The operation with this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|op| op.name() == name)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_lead_back_to_operations() {
-        for &op in Op::ALL {
-            assert_eq!(Op::from_name(op.name()), Some(op));
-        }
-        assert_eq!(Op::from_name("CREATE_SRQ"), None);
-    }
 
     #[test]
     fn the_worked_headers_decode() {

@@ -6,12 +6,14 @@
 
 use super::error::CqpError;
 use super::op::Op;
+use super::unanswered::Unanswered;
 use super::{OpResult, Wqe, CCQ};
 use crate::bits::{bit, bits, words, Field};
 use crate::cq::CqEntry;
 use crate::faults::Action;
 use crate::model::Model;
 use crate::ring::{Cursor, RingMemory};
+use std::collections::VecDeque;
 
 /// Bytes of a control WQE.
 const WQE_SIZE: u64 = 64;
@@ -48,6 +50,10 @@ pub(crate) struct Cqp {
     /// Word of the context that every completion repeats.
     context: u64,
     delay: Option<Delay>,
+    /// The operations from the ring position on, as they were when they had to wait.
+    waiting: VecDeque<Unanswered>,
+    /// Operations that never complete.
+    swallowed: Vec<Unanswered>,
 }
 
 /// The operation at the ring position is held back.
@@ -55,7 +61,12 @@ struct Delay {
     /// Released when so many later operations were posted, else only by command.
     until_ops: Option<u32>,
     released: bool,
+    /// What it came to, if it was executed and only its completion is held back.
+    executed: Option<OpResult>,
 }
+
+/// Operations without a completion that are remembered; a driver waits for fewer.
+const MAX_SWALLOWED: usize = 4096;
 
 impl Cqp {
     fn posted(&self) -> u32 {
@@ -72,7 +83,12 @@ impl Cqp {
         }
     }
 
-    /// Number of WQEs posted and not executed.
+    /// Operations that the driver posted and has no completion of.
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &Unanswered> {
+        self.swallowed.iter().chain(&self.waiting)
+    }
+
+    /// Number of WQEs posted and not completed.
     pub(crate) fn pending(&self) -> u32 {
         self.posted()
     }
@@ -126,11 +142,14 @@ impl Model {
             failed: false,
             context: w[3],
             delay: None,
+            waiting: VecDeque::new(),
+            swallowed: Vec::new(),
         })
     }
 
     /// Destroys the control queue: everything of the function goes with it.
     pub(crate) fn cqp_destroy(&mut self) {
+        self.check_unanswered();
         if self.cqp.take().is_some() {
             self.leftovers = Some(self.counts_json());
         }
@@ -175,11 +194,24 @@ impl Model {
     }
 
     fn cqp_run(&mut self) {
-        while let Some((at, delayed)) = self.cqp_next() {
+        while let Some((at, delay)) = self.cqp_next() {
+            let held = self.cqp.as_mut().and_then(|c| c.waiting.pop_front());
             match self.cqp_fetch(at) {
                 Ok((op, wqe)) => {
-                    let action = if delayed { None } else { self.faults.take(op) };
-                    self.cqp_process(at.index, op, &wqe, action);
+                    if let Some(held) = &held {
+                        self.check_unchanged(held, op, &wqe);
+                    }
+                    match delay {
+                        None => {
+                            let action = self.faults.take(op);
+                            self.cqp_process(at.index, op, &wqe, action);
+                        }
+                        Some(Delay { executed, .. }) => {
+                            self.cqp_step();
+                            let result = executed.unwrap_or_else(|| self.cqp_execute(op, &wqe));
+                            self.cqp_done(at.index, op.name(), result);
+                        }
+                    }
                 }
                 Err(e) => {
                     self.cqp_step();
@@ -187,15 +219,48 @@ impl Model {
                 }
             }
         }
+        self.cqp_remember();
     }
 
-    /// The position of the next WQE to process, and whether it was held back before.
-    fn cqp_next(&mut self) -> Option<(Cursor, bool)> {
+    /// The position of the next WQE to process, and how it was held back before.
+    fn cqp_next(&mut self) -> Option<(Cursor, Option<Delay>)> {
         let cqp = self.cqp.as_mut()?;
         if cqp.posted() == 0 || cqp.held() {
             return None;
         }
-        Some((cqp.next, cqp.delay.take().is_some()))
+        Some((cqp.next, cqp.delay.take()))
+    }
+
+    /// Remembers what is posted behind an operation that is held back.
+    fn cqp_remember(&mut self) {
+        while let Some(at) = self.cqp.as_ref().and_then(|c| {
+            let known = u32::try_from(c.waiting.len()).ok()?;
+            (known < c.posted()).then(|| c.next.advanced(known))
+        }) {
+            let dma = self.host.dma.clone();
+            let held = match self.cqp_peek(at) {
+                Some((op, wqe)) => {
+                    let earlier = self.cqp.iter().flat_map(|c| c.unanswered());
+                    if let Some(text) = self.check_early_reuse(op, &wqe, earlier) {
+                        self.violate_once(format_args!("{text}"));
+                    }
+                    Unanswered::new(&*dma, op, wqe)
+                }
+                // Refused, and why recorded, when its turn comes.
+                None => Unanswered::new(&*dma, Op::Nop, Wqe::default()),
+            };
+            if let Some(cqp) = &mut self.cqp {
+                cqp.waiting.push_back(held);
+            }
+        }
+    }
+
+    /// The operation at a ring position, without judging it.
+    fn cqp_peek(&self, at: Cursor) -> Option<(Op, Wqe)> {
+        let ring = self.cqp.as_ref()?.ring;
+        let offset = u64::from(at.index) * WQE_SIZE;
+        let wqe: Wqe = ring.read(&self.hmc, &*self.host.dma, offset).ok()?;
+        Some((Op::decode(wqe[3]).ok()?, wqe))
     }
 
     fn cqp_fetch(&mut self, at: Cursor) -> Result<(Op, Wqe), CqpError> {
@@ -220,6 +285,10 @@ impl Model {
 
     fn cqp_process(&mut self, index: u32, op: Op, wqe: &Wqe, action: Option<Action>) {
         let name = op.name();
+        let swallowed = self.cqp.iter().flat_map(|c| &c.swallowed);
+        if let Some(text) = self.check_early_reuse(op, wqe, swallowed) {
+            self.violate_once(format_args!("{text}"));
+        }
         match action {
             None => {
                 self.cqp_step();
@@ -239,6 +308,7 @@ impl Model {
             Some(Action::Swallow { execute }) => {
                 self.log(format_args!("fault: {name} never completes"));
                 self.cqp_step();
+                self.cqp_swallow(op, wqe);
                 if execute {
                     // The driver never learns how it went.
                     let _ = self.cqp_execute(op, wqe);
@@ -246,12 +316,31 @@ impl Model {
             }
             Some(Action::Delay { until_ops }) => {
                 self.log(format_args!("fault: {name} held back"));
-                if let Some(cqp) = &mut self.cqp {
-                    cqp.delay = Some(Delay {
-                        until_ops,
-                        released: false,
-                    });
-                }
+                self.cqp_delay(until_ops, None);
+            }
+            Some(Action::Late { until_ops }) => {
+                self.log(format_args!("fault: completion of {name} held back"));
+                let result = self.cqp_execute(op, wqe);
+                self.cqp_delay(until_ops, Some(result));
+            }
+        }
+    }
+
+    fn cqp_delay(&mut self, until_ops: Option<u32>, executed: Option<OpResult>) {
+        if let Some(cqp) = &mut self.cqp {
+            cqp.delay = Some(Delay {
+                until_ops,
+                released: false,
+                executed,
+            });
+        }
+    }
+
+    fn cqp_swallow(&mut self, op: Op, wqe: &Wqe) {
+        let held = Unanswered::new(&*self.host.dma, op, *wqe);
+        if let Some(cqp) = &mut self.cqp {
+            if cqp.swallowed.len() < MAX_SWALLOWED {
+                cqp.swallowed.push(held);
             }
         }
     }

@@ -14,7 +14,7 @@ mod objects;
 mod pairs;
 mod queues;
 
-pub use objects::{mac_word, mr_wqe, Buffer};
+pub use objects::{group_wqe, mac_word, mr_wqe, Buffer};
 pub use pairs::Pair;
 pub use queues::{Queue, Reader};
 

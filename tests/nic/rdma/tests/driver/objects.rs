@@ -86,27 +86,39 @@ impl Driver {
         vlan: Option<u64>,
         members: &[u64],
     ) -> Completion {
+        let context = self.group_context(members);
+        self.op(opcode, group_wqe(index, ip, vlan, context))
+    }
+
+    /// A group context with these members.
+    pub fn group_context(&mut self, members: &[u64]) -> u64 {
         let context = self.alloc(64, 64);
+        self.put_members(context, members);
+        context
+    }
+
+    pub fn put_members(&self, context: u64, members: &[u64]) {
         let mut words = [0; 8];
         for (word, qp) in words.iter_mut().zip(members) {
             *word = qp | 1 << 31;
         }
         self.put(context, &words);
-        let mac = 0x0100_5E00_0000 | u64::from(ip & 0x7F_FFFF);
-        self.op(
-            opcode,
-            [
-                mac,
-                0,
-                2 | vlan.unwrap_or(0xFFF) << 32,
-                index | 1 << 60 | u64::from(vlan.is_some()) << 59,
-                context,
-                0,
-                ip.into(),
-                0,
-            ],
-        )
     }
+}
+
+/// The words of a multicast operation, without the opcode.
+pub fn group_wqe(index: u64, ip: u32, vlan: Option<u64>, context: u64) -> [u64; 8] {
+    let mac = 0x0100_5E00_0000 | u64::from(ip & 0x7F_FFFF);
+    [
+        mac,
+        0,
+        2 | vlan.unwrap_or(0xFFF) << 32,
+        index | 1 << 60 | u64::from(vlan.is_some()) << 59,
+        context,
+        0,
+        ip.into(),
+        0,
+    ]
 }
 
 pub fn mac_word(mac: [u8; 6]) -> u64 {

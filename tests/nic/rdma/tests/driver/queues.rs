@@ -23,15 +23,17 @@ impl Reader {
         }
     }
 
-    /// The next entry, if there is one. The valid bit is the last word's top bit.
+    /// The next entry, if there is one. The valid bit is the last word's top bit, and only once it
+    /// was seen the others count.
     pub fn next(&mut self, host: &Surroundings) -> Option<Vec<u64>> {
         let addr = self.base + self.index * self.entry;
+        let last = host.read_u64(addr + self.entry - 8).unwrap();
+        if (last >> 63 == 1) != self.polarity {
+            return None;
+        }
         let words: Vec<u64> = (0..self.entry / 8)
             .map(|w| host.read_u64(addr + w * 8).unwrap())
             .collect();
-        if (words.last().unwrap() >> 63 == 1) != self.polarity {
-            return None;
-        }
         self.index += 1;
         if self.index == self.size {
             self.index = 0;
