@@ -55,9 +55,9 @@ class DebugKernel(Part):
         self._unpack(work, step)
         self._configure(work, step)
         step.stage("compiling kernel and modules")
-        self._make(work, step, f"-j{os.cpu_count()}", "-s", "vmlinux", "modules")
+        self._kbuild(work, step, f"-j{os.cpu_count()}", "-s", "vmlinux", "modules")
         step.stage("installing")
-        self._make(work, step, "-s", "modules_install", f"INSTALL_MOD_PATH={out}",
+        self._kbuild(work, step, "-s", "modules_install", f"INSTALL_MOD_PATH={out}",
                    binds=[out])
         for link in out.glob("lib/modules/*/build"):
             link.unlink()
@@ -69,7 +69,7 @@ class DebugKernel(Part):
         if not os.environ.get("IRDMA_RS_KEEP_BUILD"):
             remove(work)
 
-    def _make(self, work: Path, step, *words, binds=()) -> None:
+    def _kbuild(self, work: Path, step, *words, binds=()) -> None:
         # Who built it when and where would make each build another one.
         stamp = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "irdma_rs",
                  "KBUILD_BUILD_HOST": "build-root"}
@@ -97,11 +97,11 @@ class DebugKernel(Part):
         asked = kconfig.read(text)
         (work / "asked.config").write_text("".join(
             f"CONFIG_{name}={value}\n" for name, value in asked.items()))
-        self._make(work, step, "tinyconfig")
+        self._kbuild(work, step, "tinyconfig")
         step.run(self.catalog["root"].enter(
             ["scripts/kconfig/merge_config.sh", "-m", ".config", "asked.config"],
             cwd=self.inside, binds=[f"{work}:{self.inside}"]))
-        self._make(work, step, "olddefconfig")
+        self._kbuild(work, step, "olddefconfig")
         unmet = kconfig.unmet(asked, kconfig.read((work / ".config").read_text()))
         if unmet:
             raise EnvError(f"{self.name}: the configuration is not as scripts/kernel asks "
