@@ -56,6 +56,9 @@ def _add_options(sub: argparse.ArgumentParser) -> None:
         help="directory seen as /share, read-write (default: a temporary one)")
     add("--pcap", type=Path, metavar="DIR", help="write captures of all ports there")
     add("--module-params", default="", metavar="WORDS", help="for the RDMA driver")
+    add("--card", default="", metavar="NAME=N,...",
+        help="what the virtual E810s offer, like qps=65536,mcast=4096; also cqs, mrs, ahs, "
+             "arps, pbles, sds, ceqs")
     add("--allow-warn", action="append", default=[], metavar="REGEX",
         help="kernel log lines that are no failure (may be repeated)")
     add("--append", default="", metavar="WORDS", help="more kernel parameters")
@@ -107,7 +110,8 @@ def parse(argv) -> tuple:
         command=command, driver=words.driver, guests=guests, cpus=words.cpus,
         mem=words.mem, kernel=words.kernel, share=words.share, pcap=words.pcap,
         timeout=getattr(words, "timeout", None), module_params=words.module_params,
-        allow_warn=words.allow_warn, append=words.append, leaks=words.leaks)
+        card=words.card, allow_warn=words.allow_warn, append=words.append,
+        leaks=words.leaks)
     options.check()
     return words.action, options, words.verbose
 

@@ -35,6 +35,7 @@ class Options:
     #: Seconds; None: what the kernel needs.
     timeout: float = None
     module_params: str = ""
+    card: str = ""
     allow_warn: list = field(default_factory=list)
     append: str = ""
     #: Whether kmemleak looks for leaks after the command.

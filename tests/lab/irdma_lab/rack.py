@@ -39,13 +39,15 @@ class Rack:
         self._program = program
         self.process = None
 
-    async def start(self, nics: int, ports: int, pcap=None) -> None:
+    async def start(self, nics: int, ports: int, pcap=None, card: str = "") -> None:
         """Start it and wait until all its sockets listen.
 
         Raises EnvError with the end of its log when it does not come up.
         """
         args = [*self._program, "--dir", self.folder, "--nics", str(nics),
                 "--ports", str(ports), "--log", self.log]
+        if card:
+            args += ["--card", card]
         if pcap:
             args += ["--pcap", pcap]
         with open(self._errors, "wb") as errors:

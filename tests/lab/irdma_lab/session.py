@@ -170,7 +170,8 @@ class Session:
             self._consoles = Consoles(len(self.seats), self.say)
         self.rack = rack_module.Rack(self._rack_program, self.run.path, self.logs)
         nics = sum(seat.has_nic for seat in self.seats)
-        await self.rack.start(nics, len(self.seats) - nics, options.pcap)
+        await self.rack.start(nics, len(self.seats) - nics, options.pcap,
+                              options.card)
         self.guests = [Guest(seat, self) for seat in self.seats]
         for guest in self.guests:
             guest.prepare(options.command, options.module_params)

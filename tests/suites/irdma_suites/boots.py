@@ -48,7 +48,8 @@ class Boot:
     def takes(self, suite: Suite) -> bool:
         """Whether this suite can run in it after the others."""
         return self.guests == suite.guests and not suite.alone and not any(
-            s.alone or s.module_params != suite.module_params for s in self.suites.values())
+            s.alone or (s.module_params, s.card) != (suite.module_params, suite.card)
+            for s in self.suites.values())
 
 
 def settings(suite: Suite, drivers=None, kernels=None):
@@ -151,10 +152,11 @@ def run(boot: Boot, folder: Path, report) -> None:
     share, pcap = folder / "share", folder / "share/pcap"
     pcap.mkdir(parents=True)
     allowed = [w for s in boot.suites.values() for w in s.allow_warn]
-    parameters = next(iter(boot.suites.values())).module_params
+    first = next(iter(boot.suites.values()))
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
-               "--timeout", str(boot.timeout), "--module-params", parameters]
+               "--timeout", str(boot.timeout), "--module-params", first.module_params,
+               "--card", first.card]
     if boot.kernel != "stock":
         command += ["--kernel", boot.kernel, "--leaks"]
     for pattern in allowed:

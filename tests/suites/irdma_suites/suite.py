@@ -33,6 +33,8 @@ class Suite:
     allow_warn: tuple = ()
     #: Module parameters for the driver.
     module_params: str = ""
+    #: What the virtual cards offer, as `scripts/lab --card` takes it.
+    card: str = ""
 
     def defect(self, driver: str, name: str):
         """Why this test is known to fail on this driver, or None."""

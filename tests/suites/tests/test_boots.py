@@ -28,6 +28,11 @@ class Planning(unittest.TestCase):
                       "b": Suite("b", drivers=("irdma",), guests=1)})
         self.assertEqual(len(boots), 2)
 
+    def test_cards_differ(self):
+        boots = plan({"a": Suite("a", drivers=("irdma",)),
+                      "b": Suite("b", drivers=("irdma",), card="qps=65536")})
+        self.assertEqual(len(boots), 2)
+
     def test_only_one_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
         self.assertEqual([b.driver for b in boots], ["irdma,rxe"])

@@ -33,6 +33,10 @@ struct Args {
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=64))]
     ports: u8,
 
+    /// What the cards offer, like qps=65536,mcast=4096; also cqs, mrs, ahs, arps, pbles, sds, ceqs.
+    #[arg(long, value_name = "NAME=N,..", default_value = "", value_parser = nic_rdma::Config::profile)]
+    card: nic_rdma::Config,
+
     /// Captures all frames into this directory.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
@@ -53,12 +57,17 @@ fn main() -> ExitCode {
 }
 
 /// The halves of a card.
-fn halves(host: Host, card: Weak<dyn Card>) -> (Arc<dyn LanFunction>, Arc<dyn RdmaFunction>) {
+fn halves(
+    host: Host,
+    card: Weak<dyn Card>,
+    profile: nic_rdma::Config,
+) -> (Arc<dyn LanFunction>, Arc<dyn RdmaFunction>) {
     let config = nic_lan::Config {
         vectors: VECTORS,
         ..Default::default()
     };
-    (Lan::new(host.clone(), card, config), Rdma::new(host))
+    let lan = Lan::new(host.clone(), card, config);
+    (lan, Rdma::with_config(host, profile))
 }
 
 fn run(args: Args) -> io::Result<()> {
@@ -76,7 +85,7 @@ fn run(args: Args) -> io::Result<()> {
         pcap: args.pcap,
         log: args.log,
     };
-    let rack = Rack::new(&setup, &halves)?;
+    let rack = Rack::new(&setup, &|host, card| halves(host, card, args.card.clone()))?;
     println!("ready");
     io::stdout().flush()?;
     thread::spawn(move || {
