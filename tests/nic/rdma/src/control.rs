@@ -15,6 +15,7 @@ pub const HELP: &[&str] = &[
     "faults | fault clear=true",
     "release",
     "inject ae=CODE qp=N|cq=N [source=none|rq|sq|cq] [state=N] [wqe=N]",
+    "inject datagram=true to=IP [vlan=N] [priority=N] [from=IP] [qpn=N mac=MAC] [qkey=N] [size=N]",
     "inject critical=CODE | hmc_error=INFO [data=N] | push_error=true",
 ];
 
@@ -40,6 +41,7 @@ impl Model {
             "fault" => self.control_fault(args),
             "faults" => Ok(self.faults.json()),
             "release" => Ok(json!({"released": self.cqp_release()})),
+            "datagram" => crate::craft::control(args),
             "inject" => self.control_inject(args),
             _ => return None,
         })

@@ -39,6 +39,7 @@ mod counts;
 mod cq;
 mod cqe;
 mod cqp;
+mod craft;
 mod faults;
 mod hmc;
 mod host;
@@ -199,8 +200,7 @@ impl RdmaFunction for Rdma {
     }
 
     fn wants(&self, frame: &[u8]) -> bool {
-        let mac = self.shared.host.wire.mac();
-        self.shared.lock().model.wants(frame, mac)
+        self.shared.lock().model.wants(frame)
     }
 
     fn receive(&self, frame: &[u8]) {

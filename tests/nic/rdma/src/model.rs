@@ -11,7 +11,7 @@ use crate::ah::Ah;
 use crate::ceq::Ceq;
 use crate::config::Config;
 use crate::counts::Counts;
-use crate::cq::Cq;
+use crate::cq::{Cq, Gone};
 use crate::cqp::Cqp;
 use crate::faults::Faults;
 use crate::hmc::Hmc;
@@ -66,6 +66,8 @@ pub(crate) struct Model {
     pub(crate) hmc: Hmc,
     pub(crate) qps: BTreeMap<u32, Qp>,
     pub(crate) cqs: BTreeMap<u32, Cq>,
+    /// The last queue of each number that was destroyed, also if the control queue has gone since.
+    pub(crate) cqs_gone: BTreeMap<u32, Gone>,
     pub(crate) ceqs: BTreeMap<u32, Ceq>,
     pub(crate) aeq: Option<Aeq>,
     pub(crate) stags: Stags,
@@ -102,6 +104,7 @@ impl Model {
             hmc: Hmc::default(),
             qps: BTreeMap::new(),
             cqs: BTreeMap::new(),
+            cqs_gone: BTreeMap::new(),
             ceqs: BTreeMap::new(),
             aeq: None,
             stags: Stags::default(),

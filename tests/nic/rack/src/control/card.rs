@@ -13,6 +13,7 @@ const HELP: &[&str] = &[
     "frames [count=N]",
     "link up=BOOL",
     "reset kind=pfr|corer|silent",
+    "aqfault [op=NAME|NUMBER [nth=N] [count=N] [code=N]] | clear=true",
     "inject frame=HEX | cause=NAME | ae=.. | critical=..",
     "drop|duplicate [dir=rx|tx] [kind=roce|any|other] [nth=N] [count=N] | clear=true",
     "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
@@ -28,6 +29,7 @@ pub fn execute(card: &Card, request: &Request) -> Answer {
         "counters" => assemble(card, request, port::counters(card.port())),
         "reset" => reset(card, request),
         "interrupts" => interrupts(card, request),
+        "inject" if request.get("datagram").is_some() => datagram(card, request),
         command => port::execute(card.port(), request)
             .or_else(|| card.lan().control(command, &request.args))
             .or_else(|| card.rdma().control(command, &request.args))
@@ -81,6 +83,21 @@ fn interrupts(card: &Card, request: &Request) -> Answer {
         }
     }
     Ok(interrupt_state(card))
+}
+
+/// `inject datagram=true to=IP ..`: the card receives a datagram that its RDMA half builds.
+fn datagram(card: &Card, request: &Request) -> Answer {
+    let built = card
+        .rdma()
+        .control("datagram", &request.args)
+        .ok_or("inject: no RDMA half")??;
+    let hex = built.get("frame").and_then(Value::as_str);
+    let frame = hex::decode(hex.unwrap_or_default()).map_err(|e| format!("inject: {e}"))?;
+    if card.port().inject(frame) {
+        Ok(built)
+    } else {
+        Err("inject: the queue is full".into())
+    }
 }
 
 /// `PFINT_OICR` cause: a PCI exception, upon which the driver resets its function.

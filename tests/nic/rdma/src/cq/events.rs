@@ -6,6 +6,7 @@ use crate::aeq::{code, Event, Source};
 use crate::cqp::CCQ;
 use crate::host::MemError;
 use crate::model::Model;
+use std::time::Instant;
 
 impl Model {
     /// Writes an entry and, if the queue is armed for it, raises an event.
@@ -90,6 +91,7 @@ impl Model {
         }
         cq.unacknowledged = true;
         cq.events += 1;
+        cq.last_event = Some(Instant::now());
         let (ceq, context) = (cq.setup.ceq, cq.setup.context);
         if let Some(ceq) = ceq {
             self.ceq_write(ceq, context);
@@ -102,8 +104,12 @@ impl Model {
         let dma = self.host.dma.clone();
         let Some(cq) = self.cqs.get_mut(&id) else {
             self.violate(format_args!("arm of CQ {id}, which does not exist"));
+            if let Some(gone) = self.cqs_gone.get(&id) {
+                self.log(format_args!("CQ {id}: {}", gone.text()));
+            }
             return;
         };
+        cq.last_arm = Some(Instant::now());
         match cq.apply_arm(&*dma) {
             Ok(consistent) => {
                 let fire = cq.arm.is_some_and(|arm| cq.wants_event(arm));

@@ -17,6 +17,7 @@ use crate::host::MemError;
 use crate::ring::RingMemory;
 use nic_bus::Dma;
 use ring::Ring;
+use std::time::Instant;
 
 /// The shadow area.
 mod shadow {
@@ -63,6 +64,32 @@ pub(crate) struct Cq {
     held: bool,
     overflowed: bool,
     pub(crate) events: u64,
+    last_event: Option<Instant>,
+    last_arm: Option<Instant>,
+}
+
+/// What is remembered of a queue that was destroyed, to tell a late doorbell from a wrong one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone {
+    destroyed: Instant,
+    last_event: Option<Instant>,
+    last_arm: Option<Instant>,
+}
+
+impl Gone {
+    /// How long ago the end was, and how long before it the last event and the last arm were.
+    fn text(&self) -> String {
+        let before = |at: Option<Instant>| match at {
+            Some(at) => format!("{} us", self.destroyed.duration_since(at).as_micros()),
+            None => "never".to_owned(),
+        };
+        format!(
+            "destroyed {} us ago, last event before that: {}, last arm: {}",
+            self.destroyed.elapsed().as_micros(),
+            before(self.last_event),
+            before(self.last_arm)
+        )
+    }
 }
 
 impl Cq {
@@ -77,6 +104,17 @@ impl Cq {
             held: false,
             overflowed: false,
             events: 0,
+            last_event: None,
+            last_arm: None,
+        }
+    }
+
+    /// The queue is destroyed.
+    pub(crate) fn end(&self) -> Gone {
+        Gone {
+            destroyed: Instant::now(),
+            last_event: self.last_event,
+            last_arm: self.last_arm,
         }
     }
 

@@ -63,6 +63,7 @@ impl Model {
             mask_events: CEQE_MASK.is_set(wqe[3]),
             check_overflow: CHECK_OVERFLOW.is_set(wqe[3]),
         };
+        self.cqs_gone.remove(&id);
         self.cqs.insert(id, Cq::new(setup));
         Ok(Done::default())
     }
@@ -83,9 +84,10 @@ impl Model {
 
     pub(super) fn op_destroy_cq(&mut self, wqe: &Wqe) -> OpResult {
         let id = ID.get32(wqe[3]);
-        if self.cqs.remove(&id).is_none() {
+        let Some(cq) = self.cqs.remove(&id) else {
             return Err(CqpError::unused("CQ", id));
-        }
+        };
+        self.cqs_gone.insert(id, cq.end());
         let users: Vec<u32> = self
             .qps
             .iter()
