@@ -69,8 +69,14 @@ pub trait Wire: Send + Sync {
     /// Sends one frame, without FCS, as built by the caller. Dropped and counted if the link is down.
     fn send(&self, frame: Vec<u8>);
 
-    /// The station address of the port.
+    /// The station address that the port was made with.
     fn mac(&self) -> [u8; 6];
+
+    /// Whether frames for this unicast address are the function's: the driver may have given it
+    /// another address, or several.
+    fn is_own(&self, mac: [u8; 6]) -> bool {
+        mac == self.mac()
+    }
 
     /// Whether the link is up.
     fn link_up(&self) -> bool;
@@ -138,6 +144,9 @@ pub trait LanFunction: Send + Sync {
 
     /// Writes a register; unknown ones are ignored and logged.
     fn write32(&self, offset: u32, value: u32);
+
+    /// Whether a filter of the driver takes frames for this unicast address.
+    fn has_address(&self, mac: [u8; 6]) -> bool;
 
     /// Receives one frame from the port (without FCS) that the RDMA half did not want.
     fn receive(&self, frame: &[u8]);

@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const CAUSES: [(&str, u32); 2] = [("ecc", 1 << 16), ("pci", 1 << 21)];
 
 /// Answers `state` (counts of live objects), `lan` (the objects themselves) and `inject` with
-/// `cause`, a name of an "other interrupt cause"; `announce_core_reset` has the driver warned of a
+/// `cause`, a name of an "other interrupt cause"; `aqfault` has admin commands fail; `announce_core_reset` has the driver warned of a
 /// core reset.
 pub fn execute(lan: &Lan, command: &str, args: &Value) -> Option<Result<Value, String>> {
     match command {
         "state" => Some(Ok(state(lan))),
         "lan" => Some(Ok(detail(lan))),
+        "aqfault" => Some(lan.firmware.lock().faults.control(args)),
         "inject" => args.get("cause").map(|cause| inject(lan, cause)),
         "announce_core_reset" => {
             lan.announce_core_reset();

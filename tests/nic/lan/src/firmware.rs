@@ -3,6 +3,7 @@
 
 use crate::aq::receive::Event;
 use crate::aq::ring::Ring;
+use crate::faults::Faults;
 use crate::nvm::Nvm;
 use crate::phy::Phy;
 use crate::resources::Resources;
@@ -45,6 +46,8 @@ pub struct Firmware {
     pub queue_sets: BTreeMap<(u32, u16), u32>,
     /// Port configuration.
     pub phy: Phy,
+    /// Commands that are to fail.
+    pub faults: Faults,
     /// Commands carried out, by opcode.
     counts: BTreeMap<u16, u64>,
 }
@@ -64,6 +67,7 @@ impl Firmware {
             scheduler: Scheduler::new(),
             queue_sets: BTreeMap::new(),
             phy: Phy::default(),
+            faults: Faults::default(),
             counts: BTreeMap::new(),
         }
     }

@@ -20,6 +20,7 @@ mod aq;
 mod checksum;
 mod command;
 mod control;
+mod faults;
 mod firmware;
 mod frame;
 mod le;
@@ -407,6 +408,10 @@ impl LanFunction for Lan {
         if self.link_up() && !self.loopback.load(Ordering::Relaxed) {
             rx::receive(self, frame);
         }
+    }
+
+    fn has_address(&self, mac: [u8; 6]) -> bool {
+        self.switch.read().has_address(mac)
     }
 
     fn link_changed(&self, up: bool) {

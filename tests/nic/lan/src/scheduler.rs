@@ -21,8 +21,14 @@ pub const LEAF: u8 = 5;
 
 /// The element of traffic class 0 in the default tree.
 pub const CLASS_0: u32 = 1;
+/// The root.
+const DEFAULT_ROOT: u32 = 0;
 /// Elements of the default tree, in order from the root.
-pub const DEFAULT: [u32; 3] = [0, CLASS_0, 2];
+pub const DEFAULT: [u32; 3] = [DEFAULT_ROOT, CLASS_0, 2];
+/// Traffic classes at most.
+pub const CLASSES: usize = 8;
+/// The element of traffic class 1, followed by those of the others.
+const CLASS_1: u32 = 3;
 /// First id for elements the driver adds.
 const FIRST_ADDED: u32 = 16;
 
@@ -65,6 +71,8 @@ pub enum Refused {
 pub struct Scheduler {
     elements: BTreeMap<u32, Element>,
     next: u32,
+    /// Traffic classes in use, as a bit map.
+    classes: u8,
 }
 
 impl Scheduler {
@@ -73,16 +81,39 @@ impl Scheduler {
         let mut parent = NO_PARENT;
         let mut elements = BTreeMap::new();
         for (teid, kind) in DEFAULT.into_iter().zip([ROOT, TRAFFIC_CLASS, ENTRY_POINT]) {
-            let mut data = [0; 16];
-            data[0] = kind;
-            data[1] = 1; // the generic section is valid
-            elements.insert(teid, Element { parent, teid, data });
+            elements.insert(teid, fresh(parent, teid, kind));
             parent = teid;
         }
         Self {
             elements,
             next: FIRST_ADDED,
+            classes: 1,
         }
+    }
+
+    /// Takes traffic classes into use, as a bit map; others are out of use, and what the driver has
+    /// below them stays until it removes it.
+    pub fn set_classes(&mut self, classes: u8) -> Result<(), Refused> {
+        if classes & 1 == 0 {
+            return Err(Refused::Missing);
+        }
+        self.classes = classes;
+        for teid in self.classes().into_iter().flatten() {
+            self.elements
+                .entry(teid)
+                .or_insert_with(|| fresh(DEFAULT_ROOT, teid, TRAFFIC_CLASS));
+        }
+        Ok(())
+    }
+
+    /// The element of each traffic class, if it is in use.
+    pub fn classes(&self) -> [Option<u32>; CLASSES] {
+        let mut teids = [None; CLASSES];
+        let all = std::iter::once(CLASS_0).chain(CLASS_1..);
+        for (class, (slot, teid)) in teids.iter_mut().zip(all).enumerate() {
+            *slot = (self.classes >> class & 1 == 1).then_some(teid);
+        }
+        teids
     }
 
     /// An element by id.
@@ -153,6 +184,14 @@ impl Scheduler {
     }
 }
 
+/// An element of the default tree.
+fn fresh(parent: u32, teid: u32, kind: u8) -> Element {
+    let mut data = [0; 16];
+    data[0] = kind;
+    data[1] = 1; // the generic section is valid
+    Element { parent, teid, data }
+}
+
 /// Type and rates of an element in a request.
 pub fn element_data(bytes: &[u8], at: usize) -> Result<[u8; 16], crate::le::Short> {
     bytes.array_at(at + 8)
@@ -190,6 +229,24 @@ mod tests {
         assert_eq!(tree.move_to(upper, upper), Err(Refused::InUse));
         assert_eq!(tree.move_to(lower, CLASS_0), Ok(()));
         assert_eq!(tree.get(lower).unwrap().parent, CLASS_0);
+    }
+
+    #[test]
+    fn each_class_in_use_has_a_branch() {
+        let mut tree = Scheduler::new();
+        assert_eq!(tree.classes()[..2], [Some(CLASS_0), None]);
+        assert_eq!(tree.set_classes(0b1000_0101), Ok(()));
+        let teids = tree.classes();
+        let in_use: Vec<usize> = (0..CLASSES).filter(|c| teids[*c].is_some()).collect();
+        assert_eq!(in_use, [0, 2, 7]);
+        let last = teids[7].unwrap();
+        assert!(last < FIRST_ADDED);
+        assert_eq!(tree.get(last).unwrap().parent, DEFAULT_ROOT);
+        let node = tree.add(last, [3; 16]).unwrap();
+        assert_eq!(tree.set_classes(1), Ok(()));
+        assert_eq!(tree.classes()[7], None);
+        assert_eq!(tree.remove(node.teid), Ok(()));
+        assert_eq!(tree.set_classes(2), Err(Refused::Missing));
     }
 
     #[test]

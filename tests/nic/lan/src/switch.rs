@@ -265,6 +265,23 @@ impl Switch {
         &self.rules
     }
 
+    /// Whether a rule takes frames for this unicast address to some VSI.
+    pub fn has_address(&self, mac: [u8; 6]) -> bool {
+        Class::of(mac) == Class::Unicast
+            && self.rules.values().any(|rule| {
+                rule.recipe == Recipe::Mac
+                    && rule.destination() == mac
+                    && match rule.action {
+                        Action::Vsi(vsi) => self.vsis.contains_key(&vsi),
+                        Action::List(list) => self
+                            .lists
+                            .get(&(ListKind::Replicate, list))
+                            .is_some_and(|members| !members.is_empty()),
+                        _ => false,
+                    }
+            })
+    }
+
     /// Adds or removes members of a list.
     pub fn change_list(&mut self, kind: ListKind, id: u16, member: bool, vsis: &[u16]) {
         let members = self.lists.entry((kind, id)).or_default();

@@ -12,6 +12,9 @@ impl LanFunction for NoLan {
         0
     }
     fn write32(&self, _offset: u32, _value: u32) {}
+    fn has_address(&self, _mac: [u8; 6]) -> bool {
+        false
+    }
     fn receive(&self, _frame: &[u8]) {}
     fn link_changed(&self, _up: bool) {}
     fn other_cause(&self, _bits: u32) {}

@@ -69,6 +69,7 @@ impl Card {
                 wire: Arc::new(Line {
                     port: port.clone(),
                     mac,
+                    card: card.clone(),
                 }),
                 log: log.clone(),
                 pf_id: 0,
@@ -230,6 +231,7 @@ impl Interrupts for Vectors {
 struct Line {
     port: Arc<Port>,
     mac: [u8; 6],
+    card: Weak<Card>,
 }
 
 impl Wire for Line {
@@ -239,6 +241,11 @@ impl Wire for Line {
 
     fn mac(&self) -> [u8; 6] {
         self.mac
+    }
+
+    fn is_own(&self, mac: [u8; 6]) -> bool {
+        let card = self.card.upgrade();
+        card.is_some_and(|card| card.lan.has_address(mac))
     }
 
     fn link_up(&self) -> bool {

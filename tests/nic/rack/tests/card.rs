@@ -40,6 +40,9 @@ impl LanFunction for Half {
     fn write32(&self, offset: u32, value: u32) {
         self.call(format_args!("write {offset:x} {value:x}"));
     }
+    fn has_address(&self, mac: [u8; 6]) -> bool {
+        mac == [2, 0, 0, 0, 0, 7]
+    }
     fn receive(&self, frame: &[u8]) {
         self.call(format_args!("receive {}", frame[0]));
     }
@@ -228,6 +231,11 @@ fn frames_and_orders_find_their_half() {
         "lan link false",
     ];
     assert_eq!(bench.calls(), expected);
+    assert!(bench.host.wire.is_own([2, 0, 0, 0, 0, 7]));
+    assert!(
+        !bench.host.wire.is_own(bench.host.wire.mac()),
+        "the driver took the address away"
+    );
     assert!(bench.host.wire.link_up());
     bench.port.set_link(false);
     assert!(!bench.host.wire.link_up());

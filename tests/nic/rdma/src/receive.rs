@@ -21,7 +21,7 @@ const PKEY_FULL: u16 = 0x8000;
 
 impl Model {
     /// Whether a frame belongs to the RDMA half.
-    pub(crate) fn wants(&self, frame: &[u8], mac: [u8; 6]) -> bool {
+    pub(crate) fn wants(&self, frame: &[u8]) -> bool {
         if self.filters.is_empty() || self.cqp.is_none() {
             return false;
         }
@@ -29,7 +29,7 @@ impl Model {
             if e.destination.is_multicast() {
                 self.groups.matches(e.destination, e.vlan())
             } else {
-                e.destination_mac == mac
+                self.host.wire.is_own(e.destination_mac)
             }
         })
     }

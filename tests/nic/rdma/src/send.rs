@@ -74,7 +74,7 @@ impl Model {
             qp.psn = (qp.psn + 1) & 0xFF_FFFF;
             qp.sent += 1;
         }
-        let local = loopback || destination_mac == self.host.wire.mac();
+        let local = loopback || self.host.wire.is_own(destination_mac);
         self.forward(frame, local);
         Ok(())
     }

@@ -18,6 +18,17 @@ pub enum Code {
     Enospc = 16,
 }
 
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 5] = [
+        Code::Enoent,
+        Code::Esrch,
+        Code::Enomem,
+        Code::Einval,
+        Code::Enospc,
+    ];
+}
+
 impl From<Short> for Code {
     fn from(_: Short) -> Self {
         Code::Einval

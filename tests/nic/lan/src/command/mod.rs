@@ -105,7 +105,10 @@ impl Command {
 /// Carries out `command`. An error leaves no data in the buffer.
 pub fn execute(lan: &Lan, firmware: &mut Firmware, command: &mut Command) -> Answer {
     firmware.count(command.opcode);
-    let answer = dispatch(lan, firmware, command);
+    let answer = match firmware.faults.take(command.opcode) {
+        Some(code) => Err(code),
+        None => dispatch(lan, firmware, command),
+    };
     if let Err(code) = answer {
         command.data.clear();
         if code != Code::Esrch {
@@ -145,7 +148,7 @@ fn dispatch(lan: &Lan, firmware: &mut Firmware, command: &mut Command) -> Answer
         0x0404 => scheduler::query(firmware, command),
         0x0408 => scheduler::move_elements(firmware, command),
         0x0409 | 0x040a => scheduler::suspend(command),
-        0x040e => scheduler::port_teids(command),
+        0x040e => scheduler::port_teids(firmware, command),
         0x040f => scheduler::delete(firmware, command),
         0x0412 => scheduler::resources(command),
         0x0600 => phy::capabilities(lan, firmware, command),
@@ -157,7 +160,8 @@ fn dispatch(lan: &Lan, firmware: &mut Firmware, command: &mut Command) -> Answer
         0x06e9 => Ok(()),
         0x0701 => nvm::read(firmware, command),
         0x0706 => nvm::checksum(command),
-        0x0a08 | 0x0a0a => dcb::accept(),
+        0x0a08 => dcb::set_mib(lan, firmware, command),
+        0x0a0a => dcb::filter(),
         0x0b02 => rss::set_key(lan, command),
         0x0b03 => rss::set_table(lan, command),
         0x0b04 => rss::get_key(lan, command),

@@ -4,7 +4,7 @@
 use super::{Answer, Code, Command};
 use crate::firmware::Firmware;
 use crate::le::{Load, Store};
-use crate::scheduler::{element_data, Refused, CLASS_0, DEFAULT, ELEMENT, NO_PARENT};
+use crate::scheduler::{element_data, Refused, DEFAULT, ELEMENT, NO_PARENT};
 
 /// Layers of the tree.
 const LAYERS: u8 = 9;
@@ -128,11 +128,10 @@ pub fn suspend(command: &mut Command) -> Answer {
 }
 
 /// 0x040e: the element of each traffic class.
-pub fn port_teids(command: &mut Command) -> Answer {
+pub fn port_teids(firmware: &Firmware, command: &mut Command) -> Answer {
     let mut data = vec![0; 64];
-    for class in 0..8 {
-        let teid = if class == 0 { CLASS_0 } else { NO_PARENT };
-        data.put_u32(32 + 4 * class, teid)?;
+    for (class, teid) in firmware.scheduler.classes().into_iter().enumerate() {
+        data.put_u32(32 + 4 * class, teid.unwrap_or(NO_PARENT))?;
     }
     command.answer(data)
 }

@@ -153,3 +153,18 @@ fn table_has_a_limit() {
     while switch.add_rule(any).is_some() {}
     assert_eq!(switch.rules().len(), MAX_RULES);
 }
+
+#[test]
+fn the_functions_addresses_are_those_with_a_rule() {
+    let mut switch = switch(false);
+    assert!(switch.has_address(OWN) && !switch.has_address(OTHER));
+    let list = rule(Direction::Transmit, Recipe::Mac, OTHER, 0, 0x2_401c);
+    let index = switch.add_rule(list).unwrap();
+    assert!(!switch.has_address(OTHER), "nobody in the list");
+    switch.change_list(ListKind::Replicate, 1, true, &[0]);
+    assert!(switch.has_address(OTHER));
+    assert!(switch.remove_rule(index) && !switch.has_address(OTHER));
+    let group = rule(Direction::Transmit, Recipe::Mac, GROUP, 0, 0x2_000c);
+    switch.add_rule(group).unwrap();
+    assert!(!switch.has_address(GROUP));
+}

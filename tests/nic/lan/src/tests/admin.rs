@@ -40,6 +40,15 @@ fn unknown_commands_are_refused_and_logged() {
 }
 
 #[test]
+fn a_command_fails_by_order() {
+    let mut driver = Driver::new();
+    let order = serde_json::json!({"op": 1, "nth": 2, "code": 14});
+    driver.lan.control("aqfault", &order).unwrap().unwrap();
+    let results = [(); 3].map(|()| driver.command(0x0001, &[], &[]).result);
+    assert_eq!(results, [0, 14, 0]);
+}
+
+#[test]
 fn unreadable_ring_stops_the_queue() {
     let driver = Driver::new();
     driver.lan.write32(0x8_0100, 0xffff_ffff);
