@@ -4,14 +4,16 @@
 # so that `make -C <a prepared 7.3 tree> M=$PWD modules` works without this one.
 
 DRIVER ?=
+BENCH ?=
 DRIVER_OPTION = $(if $(DRIVER),--driver $(DRIVER))
 
-.PHONY: help setup modules test demo lint fmt clean
+.PHONY: help setup modules test demo bench lint fmt clean
 
 help:
 	@echo 'make setup            make and cache all that is needed (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
+	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
 	@echo 'make modules          build rdma_rs.ko and irdma_rs.ko against the stock kernel'
 	@echo 'make lint             formatting and static checks of all languages'
 	@echo 'make fmt              format Rust sources'
@@ -36,6 +38,9 @@ endif
 
 demo:
 	tests/suites/demo $(DRIVER_OPTION)
+
+bench:
+	tests/bench/run $(BENCH)
 
 test:
 	tests/suites/run

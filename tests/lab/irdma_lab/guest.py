@@ -184,6 +184,8 @@ class Guest:
             args += ["-chardev", f"socket,id=console,path={self._socket('console')},"
                                  "server=off",
                      "-device", "virtconsole,chardev=console,name=console"]
+        # For tools that look at QEMU itself, such as tests/bench.
+        args += shlex.split(os.environ.get("IRDMA_RS_QEMU_ARGS", ""))
         return [os.fspath(a) for a in args]
 
     def _socket(self, name: str) -> Path:

@@ -96,5 +96,8 @@ def run(report, folder: Path) -> None:
     _stream(report, folder, "suites, unit tests",
             [sys.executable, "-m", "unittest", "-v"], unittest_line,
             cwd=TREE / "tests/suites", env=clean)
+    _stream(report, folder, "benchmarks, unit tests",
+            [sys.executable, "-m", "unittest", "-v"], unittest_line,
+            cwd=TREE / "tests/bench", env=clean)
     _cargo(report, folder)
     _stream(report, folder, "lint", [TREE / "scripts/lint"], lint_line)
