@@ -12,11 +12,17 @@
 #include <linux/cpumask.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/if_vlan.h>
+#include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/mm.h>
 #include <linux/net/intel/iidc_rdma.h>
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
+#include <linux/unaligned.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/neighbour.h>
@@ -136,6 +142,57 @@ unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac)
 }
 EXPORT_SYMBOL_GPL(rdma_rs_neigh_read);
 
+bool rdma_rs_netdev_in_callers_net(struct net_device *dev)
+{
+	/* None in a process that is ending. */
+	return current->nsproxy && net_eq(dev_net(dev), current->nsproxy->net_ns);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_netdev_in_callers_net);
+
+/* Whether somebody joined the group of four octets on @dev. RCU read section. */
+bool rdma_rs_netdev_in_group4(struct net_device *dev, const u8 *group)
+{
+	__be32 address = get_unaligned((const __be32 *)group);
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	struct ip_mc_list __rcu **hash;
+	struct ip_mc_list *im;
+
+	if (!in_dev)
+		return false;
+
+	/* The stack hashes them as soon as there are more than a few. */
+	hash = rcu_dereference(in_dev->mc_hash);
+	if (hash) {
+		u32 bucket = hash_32((__force u32)address, MC_HASH_SZ_LOG);
+
+		im = rcu_dereference(hash[bucket]);
+		while (im && im->multiaddr != address)
+			im = rcu_dereference(im->next_hash);
+	} else {
+		im = rcu_dereference(in_dev->mc_list);
+		while (im && im->multiaddr != address)
+			im = rcu_dereference(im->next_rcu);
+	}
+	return im;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_netdev_in_group4);
+
+/* Whether somebody joined the group of sixteen octets on @dev. RCU read section. */
+bool rdma_rs_netdev_in_group6(struct net_device *dev, const u8 *group)
+{
+	struct inet6_dev *idev = __in6_dev_get(dev);
+	struct ifmcaddr6 *mc;
+
+	if (!idev)
+		return false;
+
+	mc = rcu_dereference(idev->mc_list);
+	while (mc && memcmp(&mc->mca_addr, group, sizeof(mc->mca_addr)))
+		mc = rcu_dereference(mc->next);
+	return mc;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_netdev_in_group6);
+
 bool rdma_rs_netdev_link_up(struct net_device *dev)
 {
 	return netif_running(dev) && netif_carrier_ok(dev);
@@ -208,6 +265,20 @@ u16 rdma_rs_vlan_dev_vlan_id(struct net_device *dev)
 	return rdma_vlan_dev_vlan_id(dev);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_vlan_dev_vlan_id);
+
+/*
+ * The 802.1Q tag that frames of @dev bear, or 0xffff if they bear none, a tag of
+ * another kind, or several.
+ */
+u16 rdma_rs_vlan_tag(struct net_device *dev)
+{
+	if (!is_vlan_dev(dev) || vlan_dev_vlan_proto(dev) != htons(ETH_P_8021Q) ||
+	    is_vlan_dev(vlan_dev_priv(dev)->real_dev))
+		return 0xffff;
+
+	return vlan_dev_vlan_id(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_vlan_tag);
 
 pgprot_t rdma_rs_vma_prot_noncached(struct vm_area_struct *vma)
 {

@@ -34,6 +34,9 @@ struct in_ifaddr *rdma_rs_in_dev_first(struct net_device *dev);
 struct net *rdma_rs_init_net(void);
 int rdma_rs_is_udata_in_empty(struct ib_udata *udata);
 unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac);
+bool rdma_rs_netdev_in_callers_net(struct net_device *dev);
+bool rdma_rs_netdev_in_group4(struct net_device *dev, const u8 *group);
+bool rdma_rs_netdev_in_group6(struct net_device *dev, const u8 *group);
 bool rdma_rs_netdev_link_up(struct net_device *dev);
 void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac);
 unsigned int rdma_rs_num_online_cpus(void);
@@ -47,6 +50,7 @@ void rdma_rs_umem_block_iter_start(struct ib_block_iter *iter, struct ib_umem *u
 size_t rdma_rs_umem_num_dma_blocks(struct ib_umem *umem, unsigned long page_size);
 struct net_device *rdma_rs_vlan_dev_real_dev(struct net_device *dev);
 u16 rdma_rs_vlan_dev_vlan_id(struct net_device *dev);
+u16 rdma_rs_vlan_tag(struct net_device *dev);
 pgprot_t rdma_rs_vma_prot_noncached(struct vm_area_struct *vma);
 
 #endif /* _RDMA_RS_HELPERS_H */

@@ -115,6 +115,75 @@ impl NetDevice {
         self.is(lower) || real == lower.as_raw()
     }
 
+    /// The tag that frames of the device bear on the wire, as far as one 802.1Q tag can say it: `None`
+    /// for a device that is no VLAN or VLAN 0, and for stacked and provider VLANs. Any context.
+    pub fn vlan_tag(&self) -> Option<u16> {
+        // SAFETY: Valid by the type invariant.
+        let tag = unsafe { bindings::rdma_rs_vlan_tag(self.as_raw()) };
+
+        (1..4096).contains(&tag).then_some(tag)
+    }
+
+    /// Whether the device is in the network namespace of the calling process. Process context.
+    pub fn is_in_callers_namespace(&self) -> bool {
+        // SAFETY: Valid by the type invariant.
+        unsafe { bindings::rdma_rs_netdev_in_callers_net(self.as_raw()) }
+    }
+
+    /// Whether the IP stack is a member of the group `group` on the device: somebody has joined it,
+    /// from whatever sources. It may be left at any time. Any context.
+    pub fn has_joined(&self, group: IpAddr) -> bool {
+        let _rcu = rcu::read_lock();
+
+        match group {
+            // SAFETY: A valid device in an RCU read section, and four octets.
+            IpAddr::V4(group) => unsafe {
+                bindings::rdma_rs_netdev_in_group4(self.as_raw(), group.octets().as_ptr())
+            },
+            // SAFETY: A valid device in an RCU read section, and sixteen octets.
+            IpAddr::V6(group) => unsafe {
+                bindings::rdma_rs_netdev_in_group6(self.as_raw(), group.octets().as_ptr())
+            },
+        }
+    }
+
+    /// Calls `f` with the device and every device above it, such as VLANs on it, in all network
+    /// namespaces and some perhaps twice, in an RCU read section: `f` must not sleep. Any context.
+    pub fn for_each_above<F: FnMut(&NetDevice)>(&self, mut f: F) {
+        let _rcu = rcu::read_lock();
+
+        f(self);
+        let mut private = bindings::netdev_nested_priv {
+            data: (&raw mut f).cast(),
+            ..pin_init::zeroed()
+        };
+        // SAFETY: A valid device in an RCU read section; the callback gets the closure it expects,
+        // and never ends the walk, so there is no result.
+        unsafe {
+            bindings::netdev_walk_all_upper_dev_rcu(
+                self.as_raw().cast(),
+                Some(Self::visit::<F>),
+                &mut private,
+            )
+        };
+    }
+
+    /// # Safety
+    ///
+    /// `device` is valid during the call, and `data` of `private` points to an `F` that nobody else
+    /// uses.
+    unsafe extern "C" fn visit<F: FnMut(&NetDevice)>(
+        device: *mut bindings::net_device,
+        private: *mut bindings::netdev_nested_priv,
+    ) -> c_int {
+        // SAFETY: By this function's contract.
+        let f = unsafe { &mut *(*private).data.cast::<F>() };
+
+        // SAFETY: By this function's contract.
+        f(unsafe { Self::from_raw(device) });
+        0
+    }
+
     /// Calls `f` with every address of the device, IPv4 then IPv6, in an RCU read section: `f`
     /// must not sleep. Any context.
     pub fn for_each_ip(&self, mut f: impl FnMut(IpAddr)) {
