@@ -598,8 +598,10 @@ impl Cqp {
     }
 
     /// A completion of something that is not outstanding: said once, then ignored.
+    ///
+    /// On a dead queue it is a late answer, which was not waited for any more.
     fn complain_once(&self) {
-        if !self.complained.xchg(true, Relaxed) {
+        if self.is_alive() && !self.complained.xchg(true, Relaxed) {
             dev_err!(
                 self.port.log(),
                 "control queue pair: the device completed an operation that is not outstanding\n"
@@ -673,6 +675,11 @@ impl Cqp {
     /// Whether operations still reach the device.
     pub(crate) fn is_alive(&self) -> bool {
         self.ring.lock().is_alive()
+    }
+
+    /// Fails with the reason why operations do not reach the device, if they do not.
+    pub(crate) fn usable(&self) -> Result {
+        self.ring.lock().usable()
     }
 
     /// Ends what is outstanding on a dead ring.

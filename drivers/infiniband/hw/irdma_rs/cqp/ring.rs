@@ -124,6 +124,14 @@ impl Ring {
         matches!(self.state, State::Alive)
     }
 
+    /// Fails with the reason of a dead ring.
+    pub(super) fn usable(&self) -> Result {
+        match self.state {
+            State::Alive => Ok(()),
+            State::Dead(reason) => Err(reason),
+        }
+    }
+
     pub(super) fn mode(&self) -> Mode {
         self.mode
     }
@@ -143,9 +151,7 @@ impl Ring {
         entry: &Wqe,
         pending: Arc<dyn Pending>,
     ) -> Result<Posted, Failure> {
-        if let State::Dead(reason) = self.state {
-            return Err(Failure::NotSent(reason));
-        }
+        self.usable()?;
         let index = self.head;
         let head = Self::next(index);
         if head == self.tail {

@@ -2,26 +2,48 @@
 
 //! The multicast groups of a device: [`List`] with the device behind it.
 
+use core::net::IpAddr;
+
 use kernel::{
+    new_mutex,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    },
 };
-use rdma::gid::MulticastGid;
+use rdma::{
+    gid::MulticastGid,
+    net::NetDevice, //
+};
 
 use super::{
     context::{
         Contexts,
         MAX_MEMBERS, //
     },
-    group::GroupKey,
+    group::{
+        GroupKey,
+        Number, //
+    },
     index::GroupIndex,
     list::{
         Command,
         Failure,
         Hardware,
-        List, //
+        List,
+        Occasion, //
     },
     mac::group_mac,
+    membership::{
+        Memberships,
+        Record, //
+    },
+    view::GroupView,
+    vlan::{
+        Joins,
+        Vlans, //
+    },
 };
 use crate::{
     cqp::{
@@ -100,12 +122,61 @@ impl Hardware for Device {
     }
 }
 
+impl Number for Arc<Id> {
+    fn get(&self) -> u32 {
+        Id::get(self)
+    }
+}
+
+/// The memberships of a queue pair of the verbs.
+#[pin_data]
+pub(crate) struct QpMemberships {
+    /// None once the queue pair is destroyed.
+    #[pin]
+    inner: Mutex<Option<Memberships<Arc<Id>>>>,
+}
+
+impl QpMemberships {
+    /// The queue pair `number` is attached to nothing.
+    pub(crate) fn new(number: Arc<Id>) -> impl PinInit<Self> {
+        pin_init!(Self {
+            inner <- new_mutex!(
+                Some(Memberships::new(number)),
+                "irdma_rs::mcast::QpMemberships"
+            ),
+        })
+    }
+
+    /// Calls `f` with each address that the queue pair is attached to. Process context.
+    ///
+    /// Returns false, without a call, while an attach or a detach of the queue pair is running.
+    #[allow(dead_code, reason = "for those who show groups")]
+    pub(crate) fn for_each(&self, mut f: impl FnMut(IpAddr, &Record)) -> bool {
+        let Some(inner) = self.inner.try_lock() else {
+            return false;
+        };
+        for (ip, record) in inner.iter().flat_map(Memberships::iter) {
+            f(*ip, record);
+        }
+        true
+    }
+}
+
+/// Whose interfaces tell which VLANs an attach is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interfaces {
+    /// Those in the network namespace of the calling process.
+    Callers,
+    /// All.
+    All,
+}
+
 /// The multicast groups of a device.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Groups {
     device: Device,
     #[pin]
-    list: List<Id, QueueSet>,
+    list: List<Arc<Id>, QueueSet>,
 }
 
 impl Groups {
@@ -127,32 +198,73 @@ impl Groups {
         self.list.capacity()
     }
 
-    /// The group of an MGID. A queue pair has no VLAN: tagged and untagged packets both match.
-    fn key(gid: MulticastGid) -> GroupKey {
-        GroupKey {
-            ip: gid.ip(),
-            vlan: None,
+    /// Finds out which VLANs an attach to `ip` is about; see [`super::vlan`].
+    fn vlans(&self, ip: IpAddr, interfaces: Interfaces) -> Result<Vlans> {
+        let netdev = self.device.dev.port.netdev()?;
+        let mut joins = Joins::new();
+
+        netdev.for_each_above(|device: &NetDevice| {
+            let counts = interfaces == Interfaces::All || device.is_in_callers_namespace();
+            if counts && device.has_joined(ip) {
+                joins.add(device.vlan_tag());
+            }
+        });
+        joins.decide()
+    }
+
+    /// Attaches a queue pair once more to a group. Process context.
+    ///
+    /// When this returns, the device delivers the next packet to the queue pair.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if a group is full, no group is left, or memory is short; `EIO` if the device refused,
+    /// `ETIMEDOUT` if it did not answer, and what else becomes of commands to a device that is gone.
+    /// The queue pair is then attached as before.
+    pub(crate) fn attach(
+        &self,
+        memberships: &QpMemberships,
+        gid: MulticastGid,
+        interfaces: Interfaces,
+    ) -> Result {
+        let ip = gid.ip();
+        let mut inner = memberships.inner.lock();
+        let memberships = (*inner).as_mut().ok_or(EINVAL)?;
+
+        // To count one more use no command is needed; but nothing would be delivered.
+        self.device.dev.cqp.usable()?;
+        memberships.attach(&self.list, &self.device, ip, || self.vlans(ip, interfaces))
+    }
+
+    /// Detaches a queue pair once from a group. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the queue pair is not attached to it.
+    pub(crate) fn detach(&self, memberships: &QpMemberships, gid: MulticastGid) -> Result {
+        let mut inner = memberships.inner.lock();
+        let memberships = (*inner).as_mut().ok_or(EINVAL)?;
+
+        memberships.detach(&self.list, &self.device, gid.ip())
+    }
+
+    /// Takes a queue pair that is about to be destroyed out of all groups, and has the device forget
+    /// what it refused to forget of others. Process context.
+    pub(crate) fn leave(&self, memberships: &QpMemberships) {
+        let left = memberships.inner.lock().take();
+
+        if let Some(mut left) = left {
+            // Nothing is, normally: the core does not destroy a queue pair that is attached.
+            left.detach_all(&self.list, &self.device);
         }
+        self.list.retry(&self.device, Occasion::Cleanup);
     }
 
-    /// Attaches a queue pair once more to a group; see [`List::attach`]. Process context.
-    pub(crate) fn attach(&self, gid: MulticastGid, qp: u32) -> Result {
-        self.list.attach(&self.device, Self::key(gid), qp)
-    }
-
-    /// Detaches a queue pair once from a group; see [`List::detach`]. Process context.
-    pub(crate) fn detach(&self, gid: MulticastGid, qp: u32) -> Result {
-        self.list.detach(&self.device, Self::key(gid), qp)
-    }
-
-    /// Repeats what the device refused when members left; see [`List::retry`]. Process context.
-    pub(crate) fn retry(&self) {
-        self.list.retry(&self.device);
-    }
-
-    /// Lets go of the number of a destroyed queue pair; see [`List::forget`]. Process context.
-    pub(crate) fn forget(&self, qp: u32, number: Id) {
-        self.list.forget(&self.device, qp, number);
+    /// Describes the group that follows `after` in the order of keys, or the first; see
+    /// [`List::view`]. Process context.
+    #[allow(dead_code, reason = "for those who show groups")]
+    pub(crate) fn view(&self, after: Option<GroupKey>) -> Option<GroupView> {
+        self.list.view(after)
     }
 }
 
@@ -162,7 +274,7 @@ impl PinnedDrop for Groups {
         let Device { dev, contexts } = &self.device;
 
         // Groups that could not be destroyed get their last chance before the device goes away.
-        self.list.retry(&self.device);
+        self.list.retry(&self.device, Occasion::Last);
         // A command that was not answered may still be reading.
         dev.keep(contexts.clone());
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The multicast groups of a device, by address.
+//! The multicast groups of a device, by address and VLAN.
 //!
 //! # Locking
 //!
 //! 1. [`Group::state`], a mutex per group, held from the decision about a change until the device has
 //!    answered. Changes of one group are thereby one after the other; different groups do not meet.
-//! 2. [`List::inner`], a mutex around the tree and the index pool, held for a lookup, an insertion or
-//!    a removal and never while waiting for the device.
+//! 2. [`List::inner`], a mutex around the tree, the index pool and the queue of stale groups, held for
+//!    a lookup, an insertion or a removal and never while waiting for the device.
 //!
 //! The second nests in the first. A group is found under the second alone, which is then dropped
 //! before the first is taken; whoever finds the group [`Phase::Retired`] by then starts over.
@@ -22,9 +22,12 @@
 //! # When the device refuses
 //!
 //! A refused attach has no effect. A detach succeeds whatever the device says: nobody above could
-//! try again. The group then stays in the list with [`State::is_stale`] set; the next attach to it
-//! makes it whole by the way, and [`List::retry`] repeats the command that was refused. A queue pair
-//! number that the device may still deliver to is not used again before that: see [`List::forget`].
+//! try again. The group then stays in the list, *stale* ([`State::is_stale`]), with the numbers of the
+//! queue pairs that the device may still deliver to. The next attach to it makes it whole by the way;
+//! otherwise [`List::retry`] repeats the command that was refused, when a queue pair is destroyed, when
+//! indexes run short, and when the driver goes. A group that was refused [`PATIENCE`] times is
+//! *quarantined*: only the last two occasions count for it.
+//!
 //! An index whose command timed out is never used again.
 
 use core::net::IpAddr;
@@ -55,6 +58,7 @@ use super::{
         Change,
         Group,
         GroupKey,
+        Number,
         Phase,
         State, //
     },
@@ -62,7 +66,14 @@ use super::{
         GroupIndex,
         IndexPool, //
     },
+    view::GroupView,
 };
+
+/// Refusals after which a group is quarantined.
+pub(crate) const PATIENCE: u32 = 8;
+
+/// Refusals after which [`List::retry`] gives up for this time.
+const REFUSALS_PER_RETRY: u32 = 2;
 
 /// The operation asked of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +93,8 @@ pub(crate) enum Failure {
     Refused(Error),
     /// The device has not answered and may act on the command at any time.
     Unanswered(Error),
-    /// The device takes no commands any more and will be reset before it is used again.
+    /// The device takes no commands any more and will be reset before it is used again. It was not
+    /// told of this one.
     Gone(Error),
 }
 
@@ -116,26 +128,40 @@ pub(crate) trait Hardware {
     ) -> Result<(), Failure>;
 }
 
-struct Inner<R, S> {
-    groups: RBTree<GroupKey, Arc<Group<S>>>,
+/// Why commands that were refused are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// A queue pair goes away, which the device should not deliver to any more.
+    Cleanup,
+    /// There is no free index.
+    Shortage,
+    /// The driver goes away.
+    Last,
+}
+
+struct Inner<N, S> {
+    groups: RBTree<GroupKey, Arc<Group<N, S>>>,
     indexes: IndexPool,
-    /// Numbers of destroyed queue pairs that the device may still deliver to.
-    held: KVec<(u32, R)>,
+    /// Groups in `groups`.
+    count: usize,
+    /// Groups of `groups` with work left, each once. There is room for all of them, so entering one
+    /// cannot fail.
+    stale: KVec<Arc<Group<N, S>>>,
 }
 
 /// The groups of one device.
 ///
-/// `R` is what keeps the number of a queue pair from being used again, `S` see [`Hardware::Share`].
+/// `N` is the number of a queue pair, `S` see [`Hardware::Share`].
 #[pin_data]
-pub(crate) struct List<R, S> {
+pub(crate) struct List<N, S> {
     limit: u16,
-    /// Groups with work left for [`List::retry`]; spares the walk when there is none.
+    /// How many groups are stale; spares the lock when there is none.
     stale: Atomic<u32>,
     #[pin]
-    inner: Mutex<Inner<R, S>>,
+    inner: Mutex<Inner<N, S>>,
 }
 
-impl<R: Unpin, S: Unpin> List<R, S> {
+impl<N: Number + Unpin, S: Unpin> List<N, S> {
     /// Creates the list of a device that granted `objects` multicast objects.
     pub(crate) fn new(objects: u32) -> impl PinInit<Self, Error> {
         let limit = IndexPool::limit_for(objects);
@@ -147,7 +173,8 @@ impl<R: Unpin, S: Unpin> List<R, S> {
                 Inner {
                     groups: RBTree::new(),
                     indexes: IndexPool::new(*limit)?,
-                    held: KVec::new(),
+                    count: 0,
+                    stale: KVec::new(),
                 },
                 "irdma_rs::mcast::List"
             ),
@@ -165,7 +192,7 @@ impl<R: Unpin, S: Unpin> List<R, S> {
     }
 
     /// Returns the group with this address, if there is one.
-    pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group<S>>> {
+    pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group<N, S>>> {
         self.inner
             .lock()
             .groups
@@ -178,16 +205,22 @@ impl<R: Unpin, S: Unpin> List<R, S> {
     /// # Errors
     ///
     /// `ENOMEM` if all groups of the device are in use, or memory is short.
-    fn add(&self, key: GroupKey) -> Result<Arc<Group<S>>> {
-        let mut inner = self.inner.lock();
+    fn add(&self, key: GroupKey) -> Result<Arc<Group<N, S>>> {
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
 
         if let Some(group) = inner.groups.get(&key) {
             return Ok(group.clone());
         }
+        let wanted = inner.count.saturating_add(1);
+        let room = wanted.saturating_sub(inner.stale.len());
+        inner.stale.reserve(room, GFP_KERNEL)?;
+
         let index = inner.indexes.take().ok_or(ENOMEM)?;
         let entered = Arc::pin_init(Group::new(key, index), GFP_KERNEL).and_then(|group| {
             let node = RBTreeNode::new(key, group.clone(), GFP_KERNEL)?;
             inner.groups.insert(node);
+            inner.count = wanted;
             Ok(group)
         });
         if entered.is_err() {
@@ -197,19 +230,26 @@ impl<R: Unpin, S: Unpin> List<R, S> {
     }
 
     /// Takes a group out of the list; its index is free again if the device does not know it.
-    fn del(&self, group: &Group<S>, state: &mut State<S>, free_index: bool) {
-        let mut inner = self.inner.lock();
+    fn del(&self, group: &Group<N, S>, state: &mut State<N, S>, free_index: bool) {
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
 
         state.phase = Phase::Retired;
         let removed = inner.groups.remove(&group.key);
+        if removed.is_some() {
+            inner.count = inner.count.saturating_sub(1);
+        }
         if free_index {
             inner.indexes.release(group.index);
         }
-        drop(inner);
+        drop(guard);
         drop(removed);
+        self.note(group, state, None);
+        // Not only when the last reference goes: somebody may be waiting for the group's lock.
+        drop(state.share.take());
     }
 
-    /// Attaches the queue pair `qp` once more to the group with this key.
+    /// Attaches the queue pair `number` once more to the group with this key.
     ///
     /// When this returns, the device delivers the next packet to the queue pair.
     ///
@@ -217,7 +257,12 @@ impl<R: Unpin, S: Unpin> List<R, S> {
     ///
     /// `ENOMEM` if the group has no place left for the queue pair, or all groups are in use; else
     /// what became of the command. The queue pair is then attached as often as before.
-    pub(crate) fn attach<H: Hardware<Share = S>>(&self, hw: &H, key: GroupKey, qp: u32) -> Result {
+    pub(crate) fn attach<H: Hardware<Share = S>>(
+        &self,
+        hw: &H,
+        key: GroupKey,
+        number: &N,
+    ) -> Result {
         let mut retried = false;
 
         loop {
@@ -225,7 +270,7 @@ impl<R: Unpin, S: Unpin> List<R, S> {
                 // A group nobody uses may be waiting for its second chance to be destroyed.
                 Err(e) if e == ENOMEM && !retried => {
                     retried = true;
-                    self.retry(hw);
+                    self.retry(hw, Occasion::Shortage);
                     continue;
                 }
                 other => other?,
@@ -235,27 +280,22 @@ impl<R: Unpin, S: Unpin> List<R, S> {
             match state.phase {
                 Phase::Retired => continue,
                 Phase::New => {
-                    state.join(qp)?;
+                    if let Err(error) = state.join(number) {
+                        self.del(&group, &mut state, true);
+                        return Err(error);
+                    }
                     return self.create(hw, &group, &mut state);
                 }
                 Phase::Live => {
-                    let was_stale = state.is_stale();
-
-                    if state.join(qp)? == Change::Nothing {
+                    if state.join(number)? == Change::Nothing {
                         return Ok(());
                     }
-                    return match Self::tell(hw, Command::Modify, &group, &mut state) {
-                        Ok(()) => {
-                            if was_stale {
-                                self.stale.fetch_sub(1, Relaxed);
-                            }
-                            Ok(())
-                        }
-                        Err(failure) => {
-                            state.leave(qp)?;
-                            Err(failure.into())
-                        }
-                    };
+                    let told = Self::tell(hw, Command::Modify, &group, &mut state);
+                    if told.is_err() {
+                        state.leave(number.get())?;
+                    }
+                    self.note(&group, &mut state, Some(&group));
+                    return told.map_err(Error::from);
                 }
             }
         }
@@ -264,8 +304,8 @@ impl<R: Unpin, S: Unpin> List<R, S> {
     fn create<H: Hardware<Share = S>>(
         &self,
         hw: &H,
-        group: &Group<S>,
-        state: &mut State<S>,
+        group: &Group<N, S>,
+        state: &mut State<N, S>,
     ) -> Result {
         let created = hw.share().map_err(Failure::Refused).and_then(|share| {
             state.share = Some(share);
@@ -278,8 +318,8 @@ impl<R: Unpin, S: Unpin> List<R, S> {
                 Ok(())
             }
             Err(failure) => {
-                let refused = matches!(failure, Failure::Refused(_));
-                self.del(group, state, refused);
+                let told = matches!(failure, Failure::Unanswered(_));
+                self.del(group, state, !told);
                 Err(failure.into())
             }
         }
@@ -300,62 +340,61 @@ impl<R: Unpin, S: Unpin> List<R, S> {
             if state.phase == Phase::Retired {
                 continue;
             }
-            let was_stale = state.is_stale();
-            if state.leave(qp)? == Change::Nothing {
-                return Ok(());
+            if state.leave(qp)? == Change::Members {
+                let _ = self.settle(hw, &group, &mut state);
             }
-            self.settle(hw, &group, &mut state, was_stale);
             return Ok(());
         }
     }
 
     /// Brings the device in line with a group that lost a member, now or before.
+    ///
+    /// # Errors
+    ///
+    /// What became of the command; the group is stale then, or gone with the device.
     fn settle<H: Hardware<Share = S>>(
         &self,
         hw: &H,
-        group: &Group<S>,
-        state: &mut State<S>,
-        was_stale: bool,
-    ) {
+        group: &Arc<Group<N, S>>,
+        state: &mut State<N, S>,
+    ) -> Result<(), Failure> {
         let command = if state.is_empty() {
             Command::Destroy
         } else {
             Command::Modify
         };
 
-        match (Self::tell(hw, command, group, state), command) {
-            (Ok(()), Command::Destroy) => {
+        let told = Self::tell(hw, command, group, state);
+        match (command, told) {
+            (Command::Destroy, Ok(())) => {
                 state.destroyed();
                 self.del(group, state, true);
             }
-            (Ok(()), _) => {}
             // Nothing reaches a member through a device that is gone, and its reset forgets the
             // group. The index stays taken, as the tables do not outlive the device.
-            (Err(Failure::Gone(_)), Command::Destroy) => self.del(group, state, false),
-            (Err(_), _) => {
-                if !was_stale {
-                    self.stale.fetch_add(1, Relaxed);
+            (Command::Destroy, Err(Failure::Gone(_))) => self.del(group, state, false),
+            (_, answer) => {
+                if answer.is_err() {
+                    state.refusals = state.refusals.saturating_add(1);
                 }
-                return;
+                self.note(group, state, Some(group));
             }
         }
-        if was_stale {
-            self.stale.fetch_sub(1, Relaxed);
-        }
+        told
     }
 
     /// Sends `command` with the members of `state` and notes the answer.
     fn tell<H: Hardware<Share = S>>(
         hw: &H,
         command: Command,
-        group: &Group<S>,
-        state: &mut State<S>,
+        group: &Group<N, S>,
+        state: &mut State<N, S>,
     ) -> Result<(), Failure> {
         let mut members = [0; MAX_MEMBERS];
         let mut count = 0;
 
         for (place, member) in members.iter_mut().zip(state.members()) {
-            *place = member.qp;
+            *place = member.qp();
             count += 1;
         }
         let words = members
@@ -371,30 +410,73 @@ impl<R: Unpin, S: Unpin> List<R, S> {
         outcome
     }
 
-    /// Repeats the commands that the device refused when members left.
-    pub(crate) fn retry<H: Hardware<Share = S>>(&self, hw: &H) {
-        if self.stale.load(Relaxed) != 0 {
-            self.settle_all(hw);
+    /// Enters the group among the stale ones or takes it from there, as it is now.
+    ///
+    /// `owner` is what to enter; without it the group is taken away whatever its state.
+    fn note(&self, group: &Group<N, S>, state: &mut State<N, S>, owner: Option<&Arc<Group<N, S>>>) {
+        let stale = owner.filter(|_| state.is_stale());
+
+        if stale.is_some() == state.queued {
+            return;
         }
-        // An attach may have made the last stale group whole by the way.
-        self.release_held();
+        let mut inner = self.inner.lock();
+        let removed = match stale {
+            Some(owner) => {
+                // There is room for every group in the list.
+                state.queued = inner.stale.push_within_capacity(owner.clone()).is_ok();
+                None
+            }
+            None => {
+                state.queued = false;
+                let place = inner.stale.iter().position(|g| core::ptr::eq(&**g, group));
+                place.and_then(|place| inner.stale.remove(place).ok())
+            }
+        };
+        // CAST: At most as many as there are indexes.
+        self.stale.store(inner.stale.len() as u32, Relaxed);
+        drop(inner);
+        drop(removed);
     }
 
-    fn settle_all<H: Hardware<Share = S>>(&self, hw: &H) {
-        let mut from = None;
+    /// Repeats commands that the device refused when members left, with few refusals at a time:
+    /// a device that goes on refusing costs little.
+    pub(crate) fn retry<H: Hardware<Share = S>>(&self, hw: &H, occasion: Occasion) {
+        let mut refusals = 0;
 
-        while let Some(group) = self.next_after(from) {
-            from = Some(group.key);
-
+        for _ in 0..self.stale.load(Relaxed) {
+            let Some(group) = self.next_stale() else {
+                return;
+            };
             let mut state = group.state.lock();
-            if state.phase == Phase::Live && state.is_stale() {
-                self.settle(hw, &group, &mut state, true);
+            if state.phase != Phase::Live || !state.is_stale() {
+                continue;
+            }
+            if occasion == Occasion::Cleanup && state.refusals >= PATIENCE {
+                continue;
+            }
+            match self.settle(hw, &group, &mut state) {
+                Ok(()) if occasion == Occasion::Shortage && state.phase == Phase::Retired => return,
+                Ok(()) => {}
+                Err(_) => refusals += 1,
+            }
+            if refusals >= REFUSALS_PER_RETRY && occasion != Occasion::Last {
+                return;
             }
         }
     }
 
+    /// Returns the stale group that has waited for longest; it waits for longest no more.
+    fn next_stale(&self) -> Option<Arc<Group<N, S>>> {
+        let mut inner = self.inner.lock();
+        let group = inner.stale.remove(0).ok()?;
+
+        // Where one was taken from there is room for one.
+        inner.stale.push_within_capacity(group.clone()).ok()?;
+        Some(group)
+    }
+
     /// Returns the group that follows `key` in the order of the tree, or the first.
-    fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group<S>>> {
+    fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group<N, S>>> {
         let inner = self.inner.lock();
 
         match key {
@@ -410,67 +492,27 @@ impl<R: Unpin, S: Unpin> List<R, S> {
         }
     }
 
-    /// Lets go of the number of a destroyed queue pair.
+    /// Describes the group that follows `after` in the order of keys, or the first.
     ///
-    /// `number` is dropped, and thus free for another queue pair, as soon as the device delivers no
-    /// packet of any group to it, which normally is at once.
-    pub(crate) fn forget<H: Hardware<Share = S>>(&self, hw: &H, qp: u32, number: R) {
-        self.retry(hw);
-        if !self.serves(qp) {
-            return;
-        }
-        let mut inner = self.inner.lock();
-        if inner.held.reserve(1, GFP_KERNEL).is_err() {
-            // Better lost until the driver is loaded again than given to another queue pair.
-            core::mem::forget(number);
-            return;
-        }
-        if inner.held.push_within_capacity((qp, number)).is_err() {
-            pr_warn!("irdma_rs: mcast: number {qp} of a destroyed QP could not be held back\n");
-        }
-    }
-
-    /// Returns whether the device may deliver packets of some group to the queue pair.
-    fn serves(&self, qp: u32) -> bool {
-        if self.stale.load(Relaxed) == 0 {
-            return false;
-        }
-        let mut from = None;
-
-        while let Some(group) = self.next_after(from) {
-            from = Some(group.key);
-            if group.state.lock().stale().any(|stale| stale == qp) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Lets go of the numbers that were held back and are served no more.
-    fn release_held(&self) {
-        let mut i = 0;
-
-        loop {
-            let Some(qp) = self.inner.lock().held.get(i).map(|(qp, _)| *qp) else {
-                return;
-            };
-            if self.serves(qp) {
-                i += 1;
-                continue;
-            }
-            let mut inner = self.inner.lock();
-            let place = inner.held.iter().position(|(held, _)| *held == qp);
-            let released = place.map(|place| inner.held.remove(place));
-            drop(inner);
-            drop(released);
-        }
+    /// No lock is held between two calls, and none is waited for that is held over a command: of a
+    /// group that a command is running for, only the name is told. Process context.
+    pub(crate) fn view(&self, after: Option<GroupKey>) -> Option<GroupView> {
+        let group = self.next_after(after)?;
+        let view = match group.state.try_lock() {
+            Some(state) => GroupView::new(&group, &state),
+            None => GroupView::busy(&group),
+        };
+        Some(view)
     }
 }
 
 #[kernel::macros::kunit_tests(irdma_rs_mcast_list)]
 mod tests {
     use super::*;
-    use crate::mcast::context::McgMember;
+    use crate::mcast::{
+        context::McgMember,
+        view::GroupState, //
+    };
     use core::net::Ipv4Addr;
     use kernel::new_spinlock;
     use kernel::sync::SpinLock;
@@ -489,6 +531,8 @@ mod tests {
         commands: u32,
         /// Commands to let through before `failure` strikes, and what it is.
         plan: Option<(u32, Failure)>,
+        /// Every `Destroy` is refused.
+        refuse_destroy: bool,
     }
 
     impl Fake {
@@ -503,6 +547,10 @@ mod tests {
 
         fn fail(&self, after: u32, failure: Failure) {
             self.inner.lock().plan = Some((after, failure));
+        }
+
+        fn refuse_destroy(&self, refuse: bool) {
+            self.inner.lock().refuse_destroy = refuse;
         }
 
         fn commands(&self) -> u32 {
@@ -553,6 +601,9 @@ mod tests {
                 Some((n, failure)) => inner.plan = Some((n - 1, failure)),
                 None => {}
             }
+            if inner.refuse_destroy && command == Command::Destroy {
+                return Err(Failure::Refused(EIO));
+            }
             let place = inner
                 .groups
                 .get_mut(usize::from(index.get()))
@@ -566,8 +617,12 @@ mod tests {
         }
     }
 
-    fn list(objects: u32) -> Result<Arc<List<Arc<()>, ()>>> {
+    fn list(objects: u32) -> Result<Arc<List<Arc<u32>, ()>>> {
         Arc::pin_init(List::new(objects), GFP_KERNEL)
+    }
+
+    fn qp(number: u32) -> Result<Arc<u32>> {
+        Ok(Arc::new(number, GFP_KERNEL)?)
     }
 
     fn key(last: u8) -> GroupKey {
@@ -581,9 +636,9 @@ mod tests {
     fn makes_one_group_and_removes_it_with_the_last_member() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
 
-        list.attach(&hw, key(1), 5)?;
-        list.attach(&hw, key(1), 6)?;
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
+        list.attach(&hw, key(1), &qp(6)?)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         assert_eq!(hw.commands(), 2);
         let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
         assert!(hw.serves(index, 5) && hw.serves(index, 6));
@@ -602,7 +657,7 @@ mod tests {
         let (list, hw) = (list(8)?, Fake::new()?);
 
         assert_eq!(list.detach(&hw, key(1), 5), Err(EINVAL));
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         let before = hw.commands();
         assert_eq!(list.detach(&hw, key(1), 6), Err(EINVAL));
         assert_eq!(hw.commands(), before);
@@ -615,12 +670,12 @@ mod tests {
 
         assert_eq!(list.capacity(), 3);
         for i in 0..3 {
-            list.attach(&hw, key(i), 5)?;
+            list.attach(&hw, key(i), &qp(5)?)?;
         }
-        assert_eq!(list.attach(&hw, key(3), 5), Err(ENOMEM));
+        assert_eq!(list.attach(&hw, key(3), &qp(5)?), Err(ENOMEM));
         list.detach(&hw, key(1), 5)?;
-        list.attach(&hw, key(3), 5)?;
-        assert_eq!(list.attach(&hw, key(1), 5), Err(ENOMEM));
+        list.attach(&hw, key(3), &qp(5)?)?;
+        assert_eq!(list.attach(&hw, key(1), &qp(5)?), Err(ENOMEM));
         Ok(())
     }
 
@@ -629,10 +684,10 @@ mod tests {
         let (list, hw) = (list(2)?, Fake::new()?);
 
         hw.fail(0, Failure::Refused(EIO));
-        assert_eq!(list.attach(&hw, key(1), 5), Err(EIO));
+        assert_eq!(list.attach(&hw, key(1), &qp(5)?), Err(EIO));
         assert!(list.lookup_ip(key(1).ip, None).is_none());
         // The only index there is.
-        list.attach(&hw, key(2), 5)
+        list.attach(&hw, key(2), &qp(5)?)
     }
 
     #[test]
@@ -640,8 +695,8 @@ mod tests {
         let (list, hw) = (list(2)?, Fake::new()?);
 
         hw.fail(0, Failure::Unanswered(ETIMEDOUT));
-        assert_eq!(list.attach(&hw, key(1), 5), Err(ETIMEDOUT));
-        assert_eq!(list.attach(&hw, key(1), 5), Err(ENOMEM));
+        assert_eq!(list.attach(&hw, key(1), &qp(5)?), Err(ETIMEDOUT));
+        assert_eq!(list.attach(&hw, key(1), &qp(5)?), Err(ENOMEM));
         Ok(())
     }
 
@@ -649,12 +704,12 @@ mod tests {
     fn detaches_even_if_the_device_refuses_and_tries_again() -> Result {
         let (list, hw) = (list(2)?, Fake::new()?);
 
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         hw.fail(0, Failure::Refused(EIO));
         list.detach(&hw, key(1), 5)?;
         assert_eq!(hw.groups(), 1);
         // The index is needed: the list tries again and finds it free.
-        list.attach(&hw, key(2), 5)?;
+        list.attach(&hw, key(2), &qp(5)?)?;
         assert_eq!(hw.groups(), 1);
         assert!(list.lookup_ip(key(1).ip, None).is_none());
         Ok(())
@@ -664,10 +719,10 @@ mod tests {
     fn reuses_a_group_that_could_not_be_destroyed() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
 
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         hw.fail(0, Failure::Refused(EIO));
         list.detach(&hw, key(1), 5)?;
-        list.attach(&hw, key(1), 6)?;
+        list.attach(&hw, key(1), &qp(6)?)?;
         let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
         assert!(hw.serves(index, 6) && !hw.serves(index, 5));
         list.detach(&hw, key(1), 6)?;
@@ -678,37 +733,80 @@ mod tests {
     #[test]
     fn holds_back_the_number_of_a_queue_pair_still_served() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
-        let number = Arc::new((), GFP_KERNEL)?;
-        let observer = number.clone();
+        let five = qp(5)?;
 
-        list.attach(&hw, key(1), 5)?;
-        list.attach(&hw, key(1), 6)?;
+        list.attach(&hw, key(1), &five)?;
+        list.attach(&hw, key(1), &qp(6)?)?;
         hw.fail(0, Failure::Refused(EIO));
         list.detach(&hw, key(1), 5)?;
         hw.fail(0, Failure::Refused(EIO));
-        list.forget(&hw, 5, number);
-        assert!(list.inner.lock().held.iter().any(|(qp, _)| *qp == 5));
-        list.retry(&hw);
-        assert!(list.inner.lock().held.is_empty());
-        assert!(Arc::into_unique_or_drop(observer).is_some());
+        list.retry(&hw, Occasion::Cleanup);
+        // The list has another reference.
+        assert!(Arc::into_unique_or_drop(five.clone()).is_none());
+        list.retry(&hw, Occasion::Cleanup);
+        assert!(Arc::into_unique_or_drop(five).is_some());
         Ok(())
     }
 
     #[test]
     fn lets_go_of_a_number_when_an_attach_made_the_group_whole() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
-        let number = Arc::new((), GFP_KERNEL)?;
-        let observer = number.clone();
+        let five = qp(5)?;
 
-        list.attach(&hw, key(1), 5)?;
-        list.attach(&hw, key(1), 6)?;
+        list.attach(&hw, key(1), &five)?;
+        list.attach(&hw, key(1), &qp(6)?)?;
         hw.fail(0, Failure::Refused(EIO));
         list.detach(&hw, key(1), 5)?;
-        hw.fail(0, Failure::Refused(EIO));
-        list.forget(&hw, 5, number);
-        list.attach(&hw, key(1), 7)?;
-        list.retry(&hw);
-        assert!(Arc::into_unique_or_drop(observer).is_some());
+        list.attach(&hw, key(1), &qp(7)?)?;
+        assert!(Arc::into_unique_or_drop(five).is_some());
+        assert_eq!(list.stale.load(Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn quarantines_what_is_refused_again_and_again() -> Result {
+        let (list, hw) = (list(2)?, Fake::new()?);
+
+        list.attach(&hw, key(1), &qp(5)?)?;
+        hw.refuse_destroy(true);
+        list.detach(&hw, key(1), 5)?;
+        for _ in 0..2 * PATIENCE {
+            list.retry(&hw, Occasion::Cleanup);
+        }
+        // One to create, and as many refusals as it has patience for.
+        assert_eq!(hw.commands(), 1 + PATIENCE);
+        let view = list.view(None).ok_or(EINVAL)?;
+        assert_eq!(view.state, GroupState::Quarantined);
+        assert_eq!(view.refusals, PATIENCE);
+        assert!(list.view(Some(view.key)).is_none());
+
+        assert_eq!(list.attach(&hw, key(2), &qp(6)?), Err(ENOMEM));
+        assert_eq!(hw.commands(), 2 + PATIENCE);
+        hw.refuse_destroy(false);
+        // When the index is needed it is asked for once more.
+        list.attach(&hw, key(2), &qp(6)?)?;
+        assert_eq!(hw.groups(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn gives_up_early_on_a_device_that_refuses() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        for i in 0..6 {
+            list.attach(&hw, key(i), &qp(5)?)?;
+        }
+        hw.refuse_destroy(true);
+        for i in 0..6 {
+            list.detach(&hw, key(i), 5)?;
+        }
+        let before = hw.commands();
+        list.retry(&hw, Occasion::Cleanup);
+        assert_eq!(hw.commands(), before + REFUSALS_PER_RETRY);
+        hw.refuse_destroy(false);
+        list.retry(&hw, Occasion::Cleanup);
+        assert_eq!(hw.groups(), 0);
+        assert!(list.view(None).is_none());
         Ok(())
     }
 
@@ -716,7 +814,7 @@ mod tests {
     fn lets_go_of_everything_on_a_device_that_is_gone() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
 
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         hw.fail(0, Failure::Gone(EBUSY));
         list.detach(&hw, key(1), 5)?;
         assert!(list.lookup_ip(key(1).ip, None).is_none());
@@ -727,9 +825,9 @@ mod tests {
     fn a_failed_later_attach_keeps_the_others() -> Result {
         let (list, hw) = (list(8)?, Fake::new()?);
 
-        list.attach(&hw, key(1), 5)?;
+        list.attach(&hw, key(1), &qp(5)?)?;
         hw.fail(0, Failure::Refused(EIO));
-        assert_eq!(list.attach(&hw, key(1), 6), Err(EIO));
+        assert_eq!(list.attach(&hw, key(1), &qp(6)?), Err(EIO));
         let index = list.lookup_ip(key(1).ip, None).ok_or(EINVAL)?.index;
         assert!(hw.serves(index, 5) && !hw.serves(index, 6));
         assert_eq!(list.detach(&hw, key(1), 6), Err(EINVAL));

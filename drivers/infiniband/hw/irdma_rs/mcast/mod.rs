@@ -7,7 +7,10 @@
 //! - `context`: the member list as the device reads it;
 //! - `group`: who is attached to one group, and what the device was last told;
 //! - `list`: all groups of a device, whatever carries out their commands;
-//! - `groups`: the list with the device behind it.
+//! - `vlan`: which VLANs' packets a group takes;
+//! - `membership`: what one queue pair has attached;
+//! - `groups`: the list with the device behind it;
+//! - `view`: groups as they are shown.
 //!
 //! Words of the trade: a *group* is a set of UD queue pairs that each get their own copy of every
 //! packet sent to the group's IP address; *MGID*, the group's address in the form of a GID; *MLID*, a
@@ -20,5 +23,12 @@ pub(crate) mod groups;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mac;
+pub(crate) mod membership;
+pub(crate) mod view;
+pub(crate) mod vlan;
 
-pub(crate) use groups::Groups;
+pub(crate) use groups::{
+    Groups,
+    Interfaces,
+    QpMemberships, //
+};

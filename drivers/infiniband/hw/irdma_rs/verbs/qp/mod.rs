@@ -85,6 +85,7 @@ use crate::{
         GSI_QP, //
     },
     hmc::Levels,
+    mcast::Interfaces,
     queues::{
         geometry::{
             Capabilities,
@@ -273,6 +274,8 @@ impl Qp {
         } else {
             dev.ids.qps.alloc()?
         };
+        // Groups of the device may hold on to it.
+        let id = Arc::new(id, GFP_KERNEL)?;
         let number = id.get();
         let queue_set = dev.scheduler.join(DATAGRAM_PRIORITY)?;
         let (sq_addr, rq_addr) = rings.addresses()?;
@@ -317,7 +320,7 @@ impl Qp {
 
         let shared = QpShared::new(
             dev.clone(),
-            number,
+            &created.id,
             cookie,
             init.upcall().clone(),
             send_cq,
@@ -386,7 +389,7 @@ impl QpShared {
 
         self.stop(&mut created);
         // The device may still list it in a group it has been detached from.
-        data.groups.retry();
+        data.groups.leave(&self.memberships);
         let gone = created
             .reference(self.number)
             .map_err(Into::into)
@@ -400,7 +403,8 @@ impl QpShared {
         let queues = (self.sq.lock().take(), self.rq.lock().take());
         drop(queues);
         match gone {
-            Ok(()) => data.groups.forget(self.number, created.release()),
+            // The number is free now, unless the device still lists it in a group.
+            Ok(()) => drop(created),
             Err(_) => {
                 self.send_cq.pin();
                 self.recv_cq.pin();
@@ -451,12 +455,18 @@ impl QpOps<Irdma> for Qp {
     fn attach_mcast(this: Pin<&qp::Qp<Irdma>>, gid: MulticastGid, _lid: Lid) -> Result {
         // Ethernet has no use for the LID; the core has checked what there is to check about it.
         let groups = &this.device().data().groups;
-        groups.attach(gid, this.shared.number)
+        // Consumers in the kernel act for the machine.
+        let interfaces = if this.is_user() {
+            Interfaces::Callers
+        } else {
+            Interfaces::All
+        };
+        groups.attach(&this.shared.memberships, gid, interfaces)
     }
 
     fn detach_mcast(this: Pin<&qp::Qp<Irdma>>, gid: MulticastGid, _lid: Lid) -> Result {
         let groups = &this.device().data().groups;
-        groups.detach(gid, this.shared.number)
+        groups.detach(&this.shared.memberships, gid)
     }
 
     fn destroy(this: Pin<&qp::Qp<Irdma>>) -> Result {

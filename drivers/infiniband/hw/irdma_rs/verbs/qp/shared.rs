@@ -41,6 +41,7 @@ use crate::{
     },
     dev::Dev,
     ids::Id,
+    mcast::QpMemberships,
     mem::DmaWords,
     queues::{
         qpctx::QpContext,
@@ -134,7 +135,7 @@ impl Rings {
 
 /// What the device has of a queue pair.
 pub(super) struct Created {
-    pub(super) id: Id,
+    pub(super) id: Arc<Id>,
     pub(super) kind: QpType,
     /// What the device was last told.
     pub(super) context: QpContext,
@@ -164,11 +165,6 @@ impl Created {
             shadow: self.rings.shadow(),
             virtual_rings: self.rings.are_listed(),
         })
-    }
-
-    /// Frees all but the number, which is returned.
-    pub(super) fn release(self) -> Id {
-        self.id
     }
 
     /// Keeps all that the device may still use; the process gets its memory back.
@@ -278,13 +274,16 @@ pub(crate) struct QpShared {
     pub(super) rq: SpinLockIrq<Option<InUse<RecvQueue<Arc<DmaWords>>>>>,
     #[pin]
     pub(super) control: Mutex<Control>,
+    /// The multicast groups it is attached to.
+    #[pin]
+    pub(crate) memberships: QpMemberships,
 }
 
 impl QpShared {
     #[expect(clippy::too_many_arguments, reason = "one caller, all different")]
     pub(super) fn new(
         dev: Arc<Dev>,
-        number: u32,
+        id: &Arc<Id>,
         cookie: u64,
         upcall: Arc<QpUpcall>,
         send_cq: Arc<CqShared>,
@@ -310,7 +309,7 @@ impl QpShared {
         Arc::pin_init(
             pin_init!(Self {
                 dev,
-                number,
+                number: id.get(),
                 cookie,
                 upcall,
                 send_cq,
@@ -320,6 +319,7 @@ impl QpShared {
                 sq <- new_spinlock_irq!(sq, "irdma_rs::verbs::QpShared::sq"),
                 rq <- new_spinlock_irq!(rq, "irdma_rs::verbs::QpShared::rq"),
                 control <- new_mutex!(control, "irdma_rs::verbs::QpShared::control"),
+                memberships <- QpMemberships::new(id.clone()),
             }),
             GFP_KERNEL,
         )
