@@ -33,6 +33,7 @@ struct bench {
 	uint32_t next_id[MAX_NODES];
 	uint32_t next_token;
 	uint32_t next_group;
+	unsigned int bursts;	/* how often cases that repeat themselves do so */
 	unsigned int stuck;	/* queue pairs that could not be destroyed */
 };
 

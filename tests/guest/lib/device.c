@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,9 @@ static bool is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-int device_gid(const struct device *device, enum family family,
-	       union ibv_gid *gid, int *index)
+/* @ifindex is 0 for any interface. */
+static int find_gid(const struct device *device, enum family family,
+		    unsigned int ifindex, union ibv_gid *gid, int *index)
 {
 	bool found = false;
 	int i;
@@ -86,6 +88,8 @@ int device_gid(const struct device *device, enum family family,
 		if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
 		    gid_family(&entry.gid) != family)
 			continue;
+		if (ifindex && entry.ndev_ifindex != ifindex)
+			continue;
 		if (found && is_link_local(&entry.gid))
 			continue;
 		found = true;
@@ -94,11 +98,31 @@ int device_gid(const struct device *device, enum family family,
 		if (!is_link_local(gid))
 			break;
 	}
-	if (found)
-		return 0;
-	fprintf(stderr, "find GID on %s: no RoCEv2 GID of IPv%d\n",
-		device->name, family);
-	return EADDRNOTAVAIL;
+	return found ? 0 : EADDRNOTAVAIL;
+}
+
+int device_gid(const struct device *device, enum family family,
+	       union ibv_gid *gid, int *index)
+{
+	int err = find_gid(device, family, 0, gid, index);
+
+	if (err)
+		fprintf(stderr, "find GID on %s: no RoCEv2 GID of IPv%d\n",
+			device->name, family);
+	return err;
+}
+
+int device_gid_on(const struct device *device, enum family family,
+		  const char *netdev, union ibv_gid *gid, int *index)
+{
+	unsigned int ifindex = if_nametoindex(netdev);
+	int err = ifindex ? find_gid(device, family, ifindex, gid, index) :
+			    errno;
+
+	if (err)
+		fprintf(stderr, "find GID on %s: IPv%d on interface %s: %s\n",
+			device->name, family, netdev, strerror(err));
+	return err;
 }
 
 unsigned int device_mtu(const struct device *device)

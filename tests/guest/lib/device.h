@@ -37,6 +37,10 @@ void device_close(struct device *device);
 int device_gid(const struct device *device, enum family family,
 	       union ibv_gid *gid, int *index);
 
+/* As device_gid(), of the addresses of network interface @netdev alone. */
+int device_gid_on(const struct device *device, enum family family,
+		  const char *netdev, union ibv_gid *gid, int *index);
+
 /* Bytes of UD payload that one packet carries on this port. */
 unsigned int device_mtu(const struct device *device);
 

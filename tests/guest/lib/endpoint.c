@@ -114,24 +114,24 @@ static void release(struct endpoint *endpoint)
 	memset(endpoint, 0, sizeof(*endpoint));
 }
 
-int endpoint_open(struct endpoint *endpoint, const struct device *device,
-		  enum family family, uint32_t qkey, uint32_t depth)
+static void prepare(struct endpoint *endpoint, const struct device *device,
+		    enum family family, uint32_t qkey, uint32_t depth)
 {
-	const char *step = "find address";
-	int err;
-
 	memset(endpoint, 0, sizeof(*endpoint));
 	endpoint->device = device;
 	endpoint->family = family;
 	endpoint->qkey = qkey;
 	endpoint->depth = depth;
+	endpoint->gid_index = -1;
 	/* Room for one byte too many, so that it would be seen. */
 	endpoint->slot = HEADER_BYTES + device_mtu(device) + 64;
+}
 
-	err = device_gid(device, family, &endpoint->gid, &endpoint->gid_index);
-	if (err)
-		goto fail;
-	step = "register memory";
+static int complete(struct endpoint *endpoint, uint32_t depth)
+{
+	const char *step = "register memory";
+	int err;
+
 	err = allocate(endpoint);
 	if (err)
 		goto fail;
@@ -152,12 +152,35 @@ int endpoint_open(struct endpoint *endpoint, const struct device *device,
 	if (!err)
 		return 0;
 fail:
-	fprintf(stderr, "open endpoint on %s: %s: %s\n", device->name, step,
-		strerror(err));
+	fprintf(stderr, "open endpoint on %s: %s: %s\n",
+		endpoint->device->name, step, strerror(err));
 	if (endpoint->qp)
 		ibv_destroy_qp(endpoint->qp);
 	release(endpoint);
 	return err;
+}
+
+int endpoint_open(struct endpoint *endpoint, const struct device *device,
+		  enum family family, uint32_t qkey, uint32_t depth)
+{
+	int err;
+
+	prepare(endpoint, device, family, qkey, depth);
+	err = device_gid(device, family, &endpoint->gid, &endpoint->gid_index);
+	return err ? err : complete(endpoint, depth);
+}
+
+int endpoint_open_on(struct endpoint *endpoint, const struct device *device,
+		     enum family family, const char *netdev, uint32_t qkey,
+		     uint32_t depth)
+{
+	int err = 0;
+
+	prepare(endpoint, device, family, qkey, depth);
+	if (netdev)
+		err = device_gid_on(device, family, netdev, &endpoint->gid,
+				    &endpoint->gid_index);
+	return err ? err : complete(endpoint, depth);
 }
 
 int endpoint_close(struct endpoint *endpoint)
@@ -311,18 +334,20 @@ static int next_completion(struct endpoint *endpoint, struct ibv_cq *cq,
 	}
 }
 
-static int address(struct endpoint *endpoint, const union ibv_gid *to)
+int endpoint_address(struct endpoint *endpoint, const union ibv_gid *to)
 {
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = PORT,
 		.grh = {
 			.dgid = *to,
-			.sgid_index = endpoint->gid_index,
+			.sgid_index = (uint8_t)endpoint->gid_index,
 			.hop_limit = MULTICAST_HOPS,
 		},
 	};
 
+	if (endpoint->gid_index < 0)
+		return EADDRNOTAVAIL;
 	if (endpoint->ah &&
 	    !memcmp(&endpoint->ah_gid, to, sizeof(endpoint->ah_gid)))
 		return 0;
@@ -379,7 +404,7 @@ int endpoint_send(struct endpoint *endpoint, const struct datagram *datagram,
 		  uint32_t count)
 {
 	uint32_t i;
-	int err = address(endpoint, &datagram->to);
+	int err = endpoint_address(endpoint, &datagram->to);
 
 	for (i = 0; i < count && !err; i++)
 		err = send_one(endpoint, datagram, datagram->token + i);

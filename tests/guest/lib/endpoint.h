@@ -36,7 +36,7 @@ struct endpoint {
 	uint32_t depth;
 	uint32_t slot;		/* bytes of one receive buffer */
 	union ibv_gid gid;
-	int gid_index;
+	int gid_index;		/* negative: has no address */
 
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -89,6 +89,13 @@ struct received {
  */
 int endpoint_open(struct endpoint *endpoint, const struct device *device,
 		  enum family family, uint32_t qkey, uint32_t depth);
+/*
+ * As endpoint_open(), with the address it sends from on interface @netdev; with
+ * NULL it needs no address and can only receive.
+ */
+int endpoint_open_on(struct endpoint *endpoint, const struct device *device,
+		     enum family family, const char *netdev, uint32_t qkey,
+		     uint32_t depth);
 /* Returns what destroying the queue pair returned; on error all stays usable. */
 int endpoint_close(struct endpoint *endpoint);
 int endpoint_attach(struct endpoint *endpoint, const union ibv_gid *group,
@@ -99,6 +106,8 @@ int endpoint_detach(struct endpoint *endpoint, const union ibv_gid *group,
 void endpoint_detach_all(struct endpoint *endpoint);
 int endpoint_post(struct endpoint *endpoint, uint32_t count);
 int endpoint_fail(struct endpoint *endpoint);
+/* Has an address handle to @to made, for the next send. */
+int endpoint_address(struct endpoint *endpoint, const union ibv_gid *to);
 
 /*
  * Sends @datagram @count times, the token one higher each time, and waits for

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtual card's own view, asked through the program nicctl: what the
- * device holds, whatever the driver believes. There is none on a machine with
- * a physical card or a software device.
+ * The virtual card's own view, asked over the channel that the program nicctl
+ * uses as well: what the device holds, whatever the driver believes. There is
+ * none on a machine with a physical card or a software device. One thread of a
+ * process asks at a time.
  */
 #ifndef GUEST_NIC_H
 #define GUEST_NIC_H
@@ -15,6 +16,7 @@
 
 struct nic_group {
 	bool present;
+	unsigned int entries;	/* more than one is a fault of the driver's */
 	unsigned int members;
 	uint32_t qpn[NIC_MEMBERS];
 	unsigned char mac[6];
@@ -26,6 +28,9 @@ bool nic_available(void);
 /* How many groups the device holds; negative if it cannot be told. */
 int nic_group_count(void);
 
+/* How many groups have exactly @members members; negative if it cannot be told. */
+int nic_groups_with(unsigned int members);
+
 /*
  * What the device knows of group @gid. If it holds several entries of it their
  * members are added up. Returns 0 or an errno.
@@ -34,5 +39,24 @@ int nic_group(const union ibv_gid *gid, struct nic_group *group);
 
 /* The number at .rdma.@object of the device's state; negative if unknown. */
 long nic_objects(const char *object);
+
+/* The number at @path, names with dots, of the answer to @command; or negative. */
+long nic_number(const char *command, const char *path);
+
+/* How many control operations @op were done; negative if it cannot be told. */
+long nic_operations(const char *op);
+
+/*
+ * Has the @nth next control operation @op, and @count - 1 after it, meet
+ * @action: "fail", "swallow" or "delay". Returns 0 or an errno.
+ */
+int nic_fault(const char *op, unsigned int nth, unsigned int count,
+	      const char *action);
+
+/* Takes all faults back, and lets what is delayed go. */
+int nic_faults_clear(void);
+
+/* Lets what is delayed go. */
+int nic_release(void);
 
 #endif
