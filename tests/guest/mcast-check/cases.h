@@ -27,6 +27,11 @@ enum verdict case_wrong_qkey(void *bench, int arg);
 enum verdict case_no_receive(void *bench, int arg);
 enum verdict case_member_in_error(void *bench, int arg);
 
+/* crowd.c: many members, many groups. */
+enum verdict case_bad_member(void *bench, int arg);
+enum verdict case_one_bit_groups(void *bench, int arg);
+enum verdict case_once_on_the_wire(void *bench, int arg);
+
 /* membership.c: attach and detach, and what they refuse. */
 enum verdict case_join_and_leave(void *bench, int arg);
 enum verdict case_duplicate_attach(void *bench, int arg);
@@ -35,7 +40,7 @@ enum verdict case_any_lid(void *bench, int arg);
 enum verdict case_detach_stranger(void *bench, int arg);
 enum verdict case_destroy_attached(void *bench, int arg);
 enum verdict case_full_group(void *bench, int arg);
-enum verdict case_connected_qp(void *bench, int arg);
+enum verdict case_other_qp_type(void *bench, int arg);
 enum verdict case_unicast_gid(void *bench, int arg);
 enum verdict case_group_limit(void *bench, int arg);
 enum verdict case_all_destroyed(void *bench, int arg);

@@ -39,7 +39,9 @@ static const struct row here[] = {
 	{ "detach of what is not attached is EINVAL", case_detach_stranger, 0, false },
 	{ "destroy while attached is EBUSY", case_destroy_attached, 0, false },
 	{ "one member too many is ENOMEM", case_full_group, 0, false },
-	{ "attach of an RC QP is EINVAL", case_connected_qp, 0, false },
+	{ "attach of an RC QP is EINVAL", case_other_qp_type, 0, false },
+	{ "attach of a UC QP is EINVAL", case_other_qp_type, 1, true },
+	{ "attach of a raw packet QP is EINVAL", case_other_qp_type, 2, true },
 	{ "attach to unicast addresses is EINVAL", case_unicast_gid, 0, true },
 	{ "device lists members and standard MAC", case_device_view, 0, false },
 	{ "process killed while attached leaves nothing", case_killed, 0, false },
@@ -58,6 +60,11 @@ static const struct row any_nodes[] = {
 	{ "member with another Q_Key gets none", case_wrong_qkey, 0, false },
 	{ "member without a receive loses only its copy", case_no_receive, 0, false },
 	{ "member in error loses only its copy", case_member_in_error, 0, false },
+	{ "8 members, the 1st in error: 7 intact copies", case_bad_member, 0, false },
+	{ "8 members, the 4th with another Q_Key: 7 intact copies", case_bad_member, 1, false },
+	{ "8 members, the 8th without a receive: 7 intact copies", case_bad_member, 2, false },
+	{ "groups that differ in one bit: 3 members each, first datagram arrives",
+	  case_one_bit_groups, 0, false },
 };
 
 static const struct row spread[] = {
@@ -69,6 +76,8 @@ static const struct row spread[] = {
 	{ "6 members on all nodes, one copy each", case_members_spread, 6, false },
 	{ "7 members on all nodes, one copy each", case_members_spread, 7, false },
 	{ "8 members on all nodes, one copy each", case_members_spread, 8, false },
+	{ "sender is a member, 2 near, 1 far: one copy each, one on the wire",
+	  case_once_on_the_wire, 0, false },
 };
 
 static const struct row limits[] = {
@@ -88,6 +97,7 @@ static const char usage[] =
 	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
 	"  -o, --only TEXT    only cases with TEXT in their name\n"
 	"  -l, --limits       also fill the device's group table\n"
+	"  -b, --bursts N     bursts of 100 for 8 members of which one is bad (default 2)\n"
 	"  -f, --follow       serve the leader, which runs on another node\n"
 	"  -h, --help         this text\n";
 
@@ -95,6 +105,7 @@ static const struct option options[] = {
 	{ "device", required_argument, NULL, 'd' },
 	{ "only", required_argument, NULL, 'o' },
 	{ "limits", no_argument, NULL, 'l' },
+	{ "bursts", required_argument, NULL, 'b' },
 	{ "follow", no_argument, NULL, 'f' },
 	{ "hold", required_argument, NULL, 'H' },
 	{ "help", no_argument, NULL, 'h' },
@@ -142,7 +153,7 @@ static void add_rows(struct plan *plan, const struct row *rows, size_t count)
 }
 
 static int lead(struct device *device, char **addresses, int count,
-		const char *only, bool with_limits)
+		const char *only, bool with_limits, unsigned int bursts)
 {
 	static struct plan plan;
 	static struct bench bench;
@@ -150,6 +161,7 @@ static int lead(struct device *device, char **addresses, int count,
 
 	bench.device = device;
 	bench.next_token = 1000;
+	bench.bursts = bursts;
 	if (node_local(&bench.nodes[0], device))
 		return EXIT_FAILURE;
 	bench.node_count = 1;
@@ -184,10 +196,11 @@ int main(int argc, char **argv)
 {
 	const char *name = NULL, *only = NULL, *hold = NULL;
 	bool follow = false, with_limits = false;
+	unsigned int bursts = 2;
 	struct device device;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "d:o:lfh", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "d:o:lb:fh", options, NULL)) >= 0) {
 		switch (option) {
 		case 'd':
 			name = optarg;
@@ -197,6 +210,9 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			with_limits = true;
+			break;
+		case 'b':
+			bursts = (unsigned int)strtoul(optarg, NULL, 0);
 			break;
 		case 'f':
 			follow = true;
@@ -221,7 +237,7 @@ int main(int argc, char **argv)
 							    EXIT_SUCCESS;
 	else
 		status = lead(&device, argv + optind, argc - optind, only,
-			      with_limits);
+			      with_limits, bursts);
 	device_close(&device);
 	return status;
 }

@@ -230,14 +230,24 @@ enum verdict case_full_group(void *context, int arg)
 	return verdict == PASS ? bench_expect(bench, &shot, late, 1) : verdict;
 }
 
-/* The QP of type RC exists for this case only, and only here. */
-enum verdict case_connected_qp(void *context, int arg)
+static const struct {
+	enum ibv_qp_type type;
+	const char *name;
+} others[] = {
+	{ IBV_QPT_RC, "RC" },
+	{ IBV_QPT_UC, "UC" },
+	{ IBV_QPT_RAW_PACKET, "RAW_PACKET" },
+};
+
+/* Queue pairs of another type exist for this case only, and only here. */
+enum verdict case_other_qp_type(void *context, int arg)
 {
 	struct bench *bench = context;
 	struct ibv_context *device = bench->device->context;
 	union ibv_gid group = bench_group(bench, CASE_FAMILY(arg));
+	const char *name = others[CASE_NUMBER(arg)].name;
 	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC,
+		.qp_type = others[CASE_NUMBER(arg)].type,
 		.cap = {
 			.max_send_wr = 1,
 			.max_recv_wr = 1,
@@ -258,13 +268,13 @@ enum verdict case_connected_qp(void *context, int arg)
 	attr.recv_cq = cq;
 	qp = ibv_create_qp(pd, &attr);
 	if (!qp && (errno == EOPNOTSUPP || errno == EINVAL))
-		verdict = ktap_skip("%s has no QPs of type RC (%s)",
-				    bench->device->name, strerror(errno));
+		verdict = ktap_skip("%s has no QPs of type %s (%s)",
+				    bench->device->name, name, strerror(errno));
 	else if (!qp)
-		verdict = ktap_fail("create QP of type RC: %s",
+		verdict = ktap_fail("create QP of type %s: %s", name,
 				    strerror(errno));
 	else
-		verdict = bench_errno("attach of an RC QP",
+		verdict = bench_errno("attach",
 				      ibv_attach_mcast(qp, &group, 0), EINVAL);
 	if (qp)
 		ibv_destroy_qp(qp);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mcast-race: attaches and detaches from several threads at the same moment,
+ * also while the device refuses or is slow, through unmodified libibverbs.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases.h"
+
+static const struct test_case sound[] = {
+	{ "2 threads make one group at once: one group, both in it", case_create_together, 2 },
+	{ "8 threads make one group at once: one group, all in it", case_create_together, 8 },
+	{ "3 threads join a live group at once: all in it", case_join_together, 0 },
+	{ "3 threads join a live group while the device is slow: all in it",
+	  case_join_slow_device, 0 },
+	{ "8 threads come and go in 3 groups: members are those left in", case_storm, 8 },
+	{ "first datagram after each attach arrives", case_first_datagram, 0 },
+};
+
+static const struct test_case failing[] = {
+	{ "device refuses a new group: nothing is left, next attach works",
+	  case_create_refused, 0 },
+	{ "device refuses a group that 4 threads make: who is told 0 is in it",
+	  case_create_refused_together, 4 },
+	{ "every third MODIFY fails under 7 threads: detach never does", case_storm_failing, 7 },
+};
+
+static const struct test_case last[] = {
+	{ "every queue pair could be destroyed", case_all_destroyed, 0 },
+	{ "device holds no group in the end", case_nothing_left, 0 },
+	{ "the driver broke no rule of the device", case_no_violation, 0 },
+};
+
+static const char usage[] =
+	"Usage: mcast-race [OPTION]...\n"
+	"Attach and detach from several threads at once; results in KTAP.\n"
+	"\n"
+	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
+	"  -o, --only TEXT    only cases with TEXT in their name\n"
+	"  -F, --faults       the cases in which the device refuses, instead of the others\n"
+	"  -r, --rounds N     how often (default 400)\n"
+	"  -h, --help         this text\n";
+
+static void after(void *context)
+{
+	struct race *race = context;
+
+	bench_clear(&race->bench);
+}
+
+static int run(struct device *device, const char *only, bool faults,
+	       unsigned int rounds)
+{
+	static struct race race;
+	static struct test_case cases[16];
+	const struct test_case *chosen = faults ? failing : sound;
+	size_t count = faults ? sizeof(failing) : sizeof(sound);
+	int failures;
+
+	race.rounds = rounds;
+	race.bench.device = device;
+	race.bench.next_token = 1000;
+	if (node_local(&race.bench.nodes[0], device))
+		return EXIT_FAILURE;
+	race.bench.node_count = 1;
+
+	memcpy(cases, chosen, count);
+	count /= sizeof(cases[0]);
+	memcpy(cases + count, last, sizeof(last));
+	count += sizeof(last) / sizeof(last[0]);
+	failures = ktap_run(cases, count, only, &race, after);
+	node_close(&race.bench.nodes[0]);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "only", required_argument, NULL, 'o' },
+		{ "faults", no_argument, NULL, 'F' },
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *name = NULL, *only = NULL;
+	unsigned int rounds = 400;
+	struct device device;
+	bool faults = false;
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "d:o:Fr:h", options, NULL)) >= 0) {
+		switch (option) {
+		case 'd':
+			name = optarg;
+			break;
+		case 'o':
+			only = optarg;
+			break;
+		case 'F':
+			faults = true;
+			break;
+		case 'r':
+			rounds = (unsigned int)strtoul(optarg, NULL, 0);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return EXIT_SUCCESS;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (device_open(&device, name))
+		return EXIT_FAILURE;
+	status = run(&device, only, faults, rounds);
+	device_close(&device);
+	return status;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mcast-shell: does to queue pairs what it reads line by line, and answers each
+ * line with one of JSON. For tests that have other things to do in between.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "endpoint.h"
+
+#define ENDPOINTS 64
+#define WORDS 6
+#define RECEIVED 2048
+
+static const char usage[] =
+	"Usage: mcast-shell [OPTION]...\n"
+	"Obey lines, answer each with JSON: \"err\" is the name of an errno or empty,\n"
+	"\"ms\" how long it took. ID is a number from 0, GROUP an address.\n"
+	"\n"
+	"  open ID 4|6 [NETDEV|-]     make a UD queue pair; with an address on NETDEV,\n"
+	"                             with none, without NETDEV with any\n"
+	"  attach ID GROUP [MLID]     attach it\n"
+	"  detach ID GROUP [MLID]     detach it\n"
+	"  address ID GROUP           make an address handle\n"
+	"  send ID GROUP N TOKEN      send N datagrams, the first with this token\n"
+	"  mark ID GROUP TOKEN        send a marker\n"
+	"  collect ID TOKEN           say what came up to the marker with this token\n"
+	"  qkey ID VALUE              change the Q_Key in place\n"
+	"  fail ID                    move it to ERR\n"
+	"  flag 4|6                   try to make one that blocks its own multicast\n"
+	"  close ID                   destroy it\n"
+	"\n"
+	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
+	"  -h, --help         this text\n";
+
+/* What separates words. */
+static const char blank[] = "\n\t ";
+
+static struct endpoint endpoints[ENDPOINTS];
+static struct received received[RECEIVED];
+
+/* One line: the words, and what the answer says besides error and time. */
+struct request {
+	const struct device *device;
+	char *word[WORDS];
+	unsigned int words;
+	struct endpoint *endpoint;
+	char *more;
+	size_t more_bytes;
+};
+
+static unsigned long number(const struct request *request, unsigned int at)
+{
+	return at < request->words ? strtoul(request->word[at], NULL, 0) : 0;
+}
+
+/* Word @at as an address; an errno if it is none. */
+static int group(const struct request *request, unsigned int at,
+		 union ibv_gid *gid)
+{
+	return at < request->words && gid_parse(request->word[at], gid) ?
+		       0 : EINVAL;
+}
+
+static int do_open(struct request *request)
+{
+	enum family family = number(request, 2) == 6 ? IPV6 : IPV4;
+	const char *netdev = request->words > 3 ? request->word[3] : NULL;
+	int err;
+
+	if (request->endpoint->qp)
+		return EEXIST;
+	if (!netdev)
+		err = endpoint_open(request->endpoint, request->device, family,
+				    DEFAULT_QKEY, DEFAULT_DEPTH);
+	else
+		err = endpoint_open_on(request->endpoint, request->device,
+				       family, strcmp(netdev, "-") ? netdev : NULL,
+				       DEFAULT_QKEY, DEFAULT_DEPTH);
+	if (!err)
+		snprintf(request->more, request->more_bytes, ", \"qpn\": %u",
+			 request->endpoint->qp->qp_num);
+	return err;
+}
+
+static int do_attach(struct request *request)
+{
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	return err ? err : endpoint_attach(request->endpoint, &gid,
+					   (uint16_t)number(request, 3));
+}
+
+static int do_detach(struct request *request)
+{
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	return err ? err : endpoint_detach(request->endpoint, &gid,
+					   (uint16_t)number(request, 3));
+}
+
+static int do_address(struct request *request)
+{
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	return err ? err : endpoint_address(request->endpoint, &gid);
+}
+
+static int send(struct request *request, uint32_t count, uint32_t token,
+		bool marker)
+{
+	struct datagram datagram = {
+		.qpn = MULTICAST_QPN,
+		.qkey = DEFAULT_QKEY,
+		.length = 64,
+		.token = token,
+		.marker = marker,
+	};
+	int err = group(request, 2, &datagram.to);
+
+	return err ? err : endpoint_send(request->endpoint, &datagram, count);
+}
+
+static int do_send(struct request *request)
+{
+	return send(request, (uint32_t)number(request, 3),
+		    (uint32_t)number(request, 4), false);
+}
+
+static int do_mark(struct request *request)
+{
+	return send(request, 1, (uint32_t)number(request, 3), true);
+}
+
+static int do_collect(struct request *request)
+{
+	char *at = request->more, *end = at + request->more_bytes;
+	uint32_t count, i;
+	int err;
+
+	err = endpoint_collect(request->endpoint, (uint32_t)number(request, 2),
+			       WAIT_MS, received, RECEIVED, &count);
+	at += snprintf(at, (size_t)(end - at), ", \"got\": [");
+	for (i = 0; i < count && end - at > 128; i++)
+		at += snprintf(at, (size_t)(end - at),
+			       "%s{\"token\": %u, \"group\": \"%s\", \"from\": \"%s\", \"right\": %s}",
+			       i ? ", " : "", received[i].token,
+			       gid_text(&received[i].header.destination),
+			       gid_text(&received[i].header.source),
+			       received[i].intact &&
+			       !received[i].header.fault[0] ? "true" : "false");
+	snprintf(at, (size_t)(end - at), "]");
+	return err;
+}
+
+static int do_qkey(struct request *request)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.qkey = (uint32_t)number(request, 2),
+	};
+
+	return ibv_modify_qp(request->endpoint->qp, &attr,
+			     IBV_QP_STATE | IBV_QP_QKEY);
+}
+
+static int do_fail(struct request *request)
+{
+	return endpoint_fail(request->endpoint);
+}
+
+static int do_close(struct request *request)
+{
+	return endpoint_close(request->endpoint);
+}
+
+/* What ibv_create_qp_ex() says to a queue pair that is not to hear itself. */
+static int do_flag(struct request *request)
+{
+	struct ibv_context *context = request->device->context;
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_UD,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.pd = pd,
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
+	};
+	struct ibv_qp *qp = NULL;
+	int err = ENOMEM;
+
+	if (pd && cq) {
+		qp = ibv_create_qp_ex(context, &attr);
+		err = qp ? 0 : errno;
+	}
+	if (qp)
+		ibv_destroy_qp(qp);
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return err;
+}
+
+static const struct verb {
+	const char *name;
+	int (*run)(struct request *request);
+	bool on_endpoint;
+	bool makes_endpoint;
+} verbs[] = {
+	{ "open", do_open, true, true },
+	{ "attach", do_attach, true, false },
+	{ "detach", do_detach, true, false },
+	{ "address", do_address, true, false },
+	{ "send", do_send, true, false },
+	{ "mark", do_mark, true, false },
+	{ "collect", do_collect, true, false },
+	{ "qkey", do_qkey, true, false },
+	{ "fail", do_fail, true, false },
+	{ "close", do_close, true, false },
+	{ "flag", do_flag, false, false },
+};
+
+static int execute(struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		unsigned long id = number(request, 1);
+
+		if (strcmp(verbs[i].name, request->word[0]))
+			continue;
+		if (!verbs[i].on_endpoint)
+			return verbs[i].run(request);
+		if (request->words < 2 || id >= ENDPOINTS)
+			return ENOENT;
+		request->endpoint = &endpoints[id];
+		if (!request->endpoint->qp && !verbs[i].makes_endpoint)
+			return ENOENT;
+		return verbs[i].run(request);
+	}
+	return EOPNOTSUPP;
+}
+
+static long milliseconds(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - from->tv_sec) * 1000 +
+	       (now.tv_nsec - from->tv_nsec) / 1000000;
+}
+
+static void serve(const struct device *device)
+{
+	static char more[RECEIVED * 128];
+	char line[512];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		struct request request = {
+			.device = device,
+			.more = more,
+			.more_bytes = sizeof(more),
+		};
+		struct timespec start;
+		char *rest, *word;
+		int err;
+
+		for (word = strtok_r(line, blank, &rest);
+		     word && request.words < WORDS;
+		     word = strtok_r(NULL, blank, &rest))
+			request.word[request.words++] = word;
+		if (!request.words)
+			continue;
+		more[0] = '\0';
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		err = execute(&request);
+		printf("{\"err\": \"%s\", \"ms\": %ld%s}\n",
+		       err ? strerrorname_np(err) ? : "unknown" : "",
+		       milliseconds(&start), more);
+		fflush(stdout);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *name = NULL;
+	struct device device;
+	int option, i;
+
+	while ((option = getopt_long(argc, argv, "d:h", options, NULL)) >= 0) {
+		switch (option) {
+		case 'd':
+			name = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return EXIT_SUCCESS;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (device_open(&device, name))
+		return EXIT_FAILURE;
+	serve(&device);
+	for (i = 0; i < ENDPOINTS; i++) {
+		endpoint_detach_all(&endpoints[i]);
+		endpoint_close(&endpoints[i]);
+	}
+	device_close(&device);
+	return EXIT_SUCCESS;
+}
