@@ -17,6 +17,8 @@ IN_GUEST = "/opt/irdma_rs/tests/suites/run"
 BOOT_TIME = 150
 #: How many times as long all takes on the debug kernel; as in the lab.
 DEBUG_SLOWNESS = 4
+#: How many times as long a long run may take.
+LONG = 20
 
 _PREFIX = re.compile(r"^\[(\d+)\] (.*)$")
 
@@ -47,8 +49,9 @@ class Boot:
 
     def takes(self, suite: Suite) -> bool:
         """Whether this suite can run in it after the others."""
-        return self.guests == suite.guests and not suite.alone and not any(
-            s.alone or (s.module_params, s.card) != (suite.module_params, suite.card)
+        return self.guests == suite.guests and not suite.is_alone(self.driver) and not any(
+            s.is_alone(self.driver)
+            or (s.module_params, s.card) != (suite.module_params, suite.card)
             for s in self.suites.values())
 
 
@@ -147,21 +150,25 @@ class Reader:
             del self._suite[node]
 
 
-def run(boot: Boot, folder: Path, report) -> None:
-    """Boot guests, run their suites, report every result. `folder` keeps it all."""
+def run(boot: Boot, folder: Path, report, long: bool = False) -> None:
+    """Boot guests, run their suites, report every result. `folder` keeps it all.
+
+    With `long` what is repeated is repeated as often as was ever asked for.
+    """
     share, pcap = folder / "share", folder / "share/pcap"
     pcap.mkdir(parents=True)
-    allowed = [w for s in boot.suites.values() for w in s.allow_warn]
+    allowed = [w for s in boot.suites.values() for w in s.allowed(boot.driver)]
     first = next(iter(boot.suites.values()))
+    timeout = LONG * boot.timeout if long else boot.timeout
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
-               "--timeout", str(boot.timeout), "--module-params", first.module_params,
+               "--timeout", str(timeout), "--module-params", first.module_params,
                "--card", first.card]
     if boot.kernel != "stock":
         command += ["--kernel", boot.kernel, "--leaks"]
     for pattern in allowed:
         command += ["--allow-warn", pattern]
-    command += ["--", IN_GUEST, "--in-guest", *boot.suites]
+    command += ["--", IN_GUEST, "--in-guest", *(["--long"] if long else []), *boot.suites]
     report.say(f"{boot.title}")
     reader, start = Reader(boot, report), time.monotonic()
     log = folder / "output.log"

@@ -41,6 +41,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-j", "--jobs", type=int, default=2, metavar="N",
                      help="how much to do side by side (2)")
     top.add_argument("-v", "--verbose", action="store_true", help="show every result")
+    top.add_argument("--long", action="store_true",
+                     help="repeat what is repeated as often as was ever asked for: hours")
     top.add_argument("--in-guest", action="store_true", help=argparse.SUPPRESS)
     return top
 
@@ -69,7 +71,7 @@ def main(argv) -> int:
     options = top.parse_args(argv)
     if options.in_guest:
         from . import guest
-        return guest.main(options.suite)
+        return guest.main(options.suite, options.long)
     unknown = set(options.suite) - set(suite.names())
     if unknown:
         top.error(f"no such suite: {', '.join(sorted(unknown))}; there are: "
@@ -92,7 +94,7 @@ def main(argv) -> int:
         # The longest first, so that no lane is left with it at the end.
         for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
             folders[number] = folder / f"boot{number}"
-            jobs.append(partial(boots.run, boot, folders[number], report))
+            jobs.append(partial(boots.run, boot, folders[number], report, options.long))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)

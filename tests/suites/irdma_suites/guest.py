@@ -23,9 +23,11 @@ def emit(*words) -> None:
 class Guest:
     """This guest, its place in the run, and the results of one suite."""
 
-    def __init__(self, suite: str):
+    def __init__(self, suite: str, long: bool = False):
         env = os.environ
         self.suite = suite
+        #: Whether to repeat as often as was ever asked for.
+        self.long = long
         self.node = int(env["NODE"])
         self.nodes = int(env["NODES"])
         self.driver = env["DRIVER"]
@@ -186,10 +188,10 @@ class Guest:
                 and self.gid_index(self.ip6) is not None)
 
 
-def main(names) -> int:
+def main(names, long: bool = False) -> int:
     """Run suites in this guest, one after the other."""
     for name in names:
-        guest = Guest(name)
+        guest = Guest(name, long)
         if subprocess.run(["lab-sync", f"suite-{name}", str(SYNC)], check=False).returncode:
             return 1
         emit("begin", name)

@@ -9,6 +9,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 
 
+def _is_stock(driver: str) -> bool:
+    """Whether the guest in the lead has stock irdma."""
+    return driver.split(",")[0] == "irdma"
+
+
 @dataclass(frozen=True)
 class Suite:
     """What a suite shows and what it needs."""
@@ -25,20 +30,32 @@ class Suite:
     kernels: tuple = ("stock",)
     #: Whether it needs guests of its own, since it leaves them in no state for others.
     alone: bool = False
+    #: The same, on stock irdma only.
+    stock_alone: bool = False
     #: Seconds that its part of a run may take; on the debug kernel, four times that.
     timeout: int = 240
     #: Defects of stock irdma that make tests fail: pattern of test names -> reason.
     stock_defects: dict = field(default_factory=dict)
     #: Kernel log lines that belong to what is tested.
     allow_warn: tuple = ()
+    #: The same, on stock irdma only: where a defect of it shows in the log, too.
+    stock_allow_warn: tuple = ()
     #: Module parameters for the driver.
     module_params: str = ""
     #: What the virtual cards offer, as `scripts/lab --card` takes it.
     card: str = ""
 
+    def allowed(self, driver: str) -> tuple:
+        """Patterns of kernel log lines that are no failure on this driver."""
+        return self.allow_warn + (self.stock_allow_warn if _is_stock(driver) else ())
+
+    def is_alone(self, driver: str) -> bool:
+        """Whether it needs guests of its own on this driver."""
+        return self.alone or (self.stock_alone and _is_stock(driver))
+
     def defect(self, driver: str, name: str):
         """Why this test is known to fail on this driver, or None."""
-        if driver.split(",")[0] != "irdma":
+        if not _is_stock(driver):
             return None
         for pattern, reason in self.stock_defects.items():
             if re.search(pattern, name):

@@ -23,6 +23,16 @@ class Planning(unittest.TestCase):
                       "b": Suite("b", drivers=("irdma",))})
         self.assertEqual([list(b.suites) for b in boots], [["a"], ["b"]])
 
+    def test_alone_on_stock(self):
+        boots = plan({"a": Suite("a", stock_alone=True), "b": Suite("b")})
+        self.assertEqual([(b.driver, list(b.suites)) for b in boots],
+                         [("irdma_rs", ["a", "b"]), ("irdma", ["a"]), ("irdma", ["b"])])
+
+    def test_lines_are_allowed_on_stock(self):
+        suite = Suite("a", allow_warn=("x",), stock_allow_warn=("y",))
+        self.assertEqual(suite.allowed("irdma_rs"), ("x",))
+        self.assertEqual(suite.allowed("irdma,rxe"), ("x", "y"))
+
     def test_guests_differ(self):
         boots = plan({"a": Suite("a", drivers=("irdma",)),
                       "b": Suite("b", drivers=("irdma",), guests=1)})
