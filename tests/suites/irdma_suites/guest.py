@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -163,6 +164,12 @@ class Guest:
         if ip.version == 4:
             ip = ipaddress.ip_address(f"::ffff:{ip}")
         return self.gids().get(ip.packed.hex(":", 2))
+
+    def device_attribute(self, name: str) -> int:
+        """A number that ibv_devinfo -v shows of the device, 0 if it does not."""
+        said = self.run("ibv_devinfo", "-v", "-d", self.device).stdout
+        found = re.search(rf"^\s*{name}:\s+(\d+)", said, re.MULTILINE)
+        return int(found.group(1)) if found else 0
 
     def find_device(self) -> str:
         """Name of the RDMA device on our interface now, or ""."""

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What members get when the host around them changes: addresses, MTU, rights."""
+
+import subprocess
+from pathlib import Path
+
+from irdma_suites.shell import Shell
+from irdma_suites.suite import Suite
+
+SUITE = Suite(
+    about="raw groups and IGMP, MAC lists, MTU, addresses, Q_Key rights, perftest",
+    guests=2,
+    timeout=300,
+    stock_defects={
+        r"^netdev MTU (2048|2100): the port promises no more":
+            "active_mtu is made of the netdev's MTU without room for headers "
+            "(irdma_query_port)",
+        r"address handle .* is EINVAL":
+            "an address handle of mixed families is made, and goes nowhere "
+            "(irdma_setup_ah, irdma_arp_table)",
+    })
+
+#: Headers of the largest datagram: IPv6, UDP, BTH, DETH, immediate data, ICRC.
+HEADERS = 40 + 8 + 12 + 8 + 4 + 4
+MTUS = (4200,)
+
+
+def guest(g) -> None:
+    """Node 0 sends, node 1 has the members."""
+    _rights(g)
+    _blocked_loopback(g)
+    _raw_and_joined(g)
+    _mac_list(g)
+    _no_address(g)
+    _mtus(g)
+    _perftest(g)
+    # Last: on stock the ARP table is not what it was.
+    _mixed_families(g)
+
+
+def _exchange(g, name: str, group: str, family: int = 4, address: str = "",
+              while_member=lambda: "") -> None:
+    """Node 1 attaches, node 0 sends 10 datagrams and a marker. One result, on node 1.
+
+    `while_member` is called on node 1 and says what it finds wrong. With `address` "-"
+    the member's queue pair needs no address.
+    """
+    faults = []
+    with Shell(g.device) as shell:
+        said = shell("open", 0, family, *([address] if address and not g.leads else []))
+        if said["err"]:
+            faults.append(f"open gives {said['err']}")
+        if not g.leads and (err := shell.err("attach", 0, group)):
+            faults.append(f"attach gives {err}")
+        g.sync()
+        if g.leads:
+            for words in (("send", 0, group, 10, 500), ("mark", 0, group, 600)):
+                if err := shell.err(*words):
+                    faults.append(f"{words[0]} gives {err}")
+        g.sync()
+        if not g.leads:
+            said = shell("collect", 0, 600)
+            tokens = [d["token"] for d in said["got"] if d["right"]]
+            if said["err"] or tokens != list(range(500, 510)):
+                faults.append(f"got {tokens} ({said['err'] or 'all'})")
+            if wrong := while_member():
+                faults.append(wrong)
+            if err := shell.err("detach", 0, group):
+                faults.append(f"detach gives {err}")
+    if g.leads:
+        g.check(f"{name}: sender", not faults, "; ".join(faults))
+    else:
+        g.check(name, not faults, "; ".join(faults))
+    g.sync()
+
+
+def joined(g, group: str) -> bool:
+    """Whether the host, not the queue pair, is in an IP group on our interface."""
+    return group in g.run("ip", "maddr", "show", "dev", g.netdev).stdout.split()
+
+
+def _raw_and_joined(g) -> None:
+    """No SA, no IGMP: the first attach makes the group. A join of the host changes nothing."""
+    _exchange(g, "raw attach without IGMP membership delivers", "239.2.2.2",
+              while_member=lambda: "the host joined" if joined(g, "239.2.2.2") else "")
+    if not g.leads:
+        g.succeeds("host joins the IP group", "ip", "addr", "add", "239.2.2.3/32", "dev",
+                   g.netdev, "autojoin")
+    _exchange(g, "raw attach beside an IGMP membership delivers", "239.2.2.3",
+              while_member=lambda: "" if joined(g, "239.2.2.3") else "the host left")
+    if not g.leads:
+        g.succeeds("host leaves the IP group", "ip", "addr", "del", "239.2.2.3/32", "dev",
+                   g.netdev)
+        # Membership of another group is no reason to get, or to lose, this one.
+        g.succeeds("host joins another group", "ip", "addr", "add", "239.2.2.5/32", "dev",
+                   g.netdev, "autojoin")
+    _exchange(g, "raw attach while the host is in another group delivers", "239.2.2.4")
+    if not g.leads:
+        g.succeeds("host leaves the other group", "ip", "addr", "del", "239.2.2.5/32", "dev",
+                   g.netdev)
+
+
+def _mac_list(g) -> None:
+    """The interface's list of MAC addresses is the LAN's: groups are not entered there."""
+    if g.leads:
+        return
+    before = g.run("ip", "maddr", "show", "dev", g.netdev).stdout
+    faults = []
+    with Shell(g.device) as shell:
+        shell("open", 0, 4)
+        for verb in ("attach", "detach"):
+            for number in range(100):
+                if err := shell.err(verb, 0, f"239.3.{number}.1"):
+                    faults.append(f"{verb} {number} gives {err}")
+            if verb == "attach" and len(g.nic("groups")) < 100:
+                faults.append("device has fewer than 100 groups")
+        if groups := g.nic("groups"):
+            faults.append(f"device still has {len(groups)} groups")
+    if g.run("ip", "maddr", "show", "dev", g.netdev).stdout != before:
+        faults.append("the interface's MAC addresses changed")
+    g.check("100 groups come and go: MAC list and group table as before", not faults,
+            "; ".join(faults))
+
+
+def _no_address(g) -> None:
+    """The group decides, not the table of our addresses."""
+    if not g.leads:
+        g.succeeds("interface loses its IPv4 address", "ip", "addr", "del", f"{g.ip}/24",
+                   "dev", g.netdev)
+        g.check("its GID is gone", g.wait(lambda: g.gid_index(g.ip) is None), "not in 30 s")
+    _exchange(g, "group is served on an interface without an IPv4 address", "239.2.3.1",
+              address="-")
+    if not g.leads:
+        g.succeeds("interface gets its IPv4 address back", "ip", "addr", "add",
+                   f"{g.ip}/24", "dev", g.netdev)
+        g.check("its GID is back", g.wait(g.device_ready), "not in 30 s")
+
+
+def _rights(g) -> None:
+    """Q_Keys with the top bit are for those who may make raw packets."""
+    if not g.leads:
+        return
+    for path in Path("/dev/infiniband").glob("uverbs*"):
+        path.chmod(0o666)
+    for who, options, want in (("root", {}, ""), ("anybody", {"user": 65534}, "EPERM")):
+        with Shell(g.device, **options) as shell:
+            if said := shell.err("open", 0, 4):
+                g.check(f"{who} makes a queue pair", False, f"open gives {said}")
+                continue
+            g.equal(f"Q_Key 0x80000000 as {who} gives {want or 'success'}",
+                    shell.err("qkey", 0, "0x80000000"), want)
+            g.equal(f"Q_Key 0x11111111 as {who} gives success",
+                    shell.err("qkey", 0, "0x11111111"), "")
+
+
+def _blocked_loopback(g) -> None:
+    if g.leads:
+        with Shell(g.device) as shell:
+            g.equal("a queue pair that blocks its own multicast is EOPNOTSUPP",
+                    shell.err("flag"), "EOPNOTSUPP")
+
+
+def _mtus(g) -> None:
+    """What the port promises fits into a frame, is delivered, and nothing longer is."""
+    for mtu in MTUS:
+        g.succeeds(f"netdev takes MTU {mtu}", "ip", "link", "set", g.netdev, "mtu", mtu)
+        g.check(f"netdev MTU {mtu}: port is active", g.wait(g.device_ready), "not in 30 s")
+        largest = max(m for m in (256, 512, 1024, 2048, 4096) if m + HEADERS <= mtu)
+        # The driver hears of it from a work queue.
+        g.wait(lambda want=largest: g.device_attribute("active_mtu") == want, 5)
+        found = g.device_attribute("active_mtu")
+        g.check(f"netdev MTU {mtu}: the port promises no more than a frame carries",
+                0 < found <= largest, f"active_mtu is {found}, {largest} fits")
+        g.sync()
+        if g.leads:
+            g.ktap(f"netdev MTU {mtu}", "mcast-check", "--only", "MTU", *g.peers)
+        else:
+            g.succeeds(f"netdev MTU {mtu}: follower served", "mcast-check", "--follow",
+                       timeout=120)
+        g.sync()
+    g.succeeds("netdev takes MTU 1500", "ip", "link", "set", g.netdev, "mtu", 1500)
+    g.check("port is active at the end", g.wait(g.device_ready), "not in 30 s")
+    g.wait(lambda: g.device_attribute("active_mtu") == 1024, 5)
+    g.sync()
+
+
+def _perftest(g) -> None:
+    """perftest joins without IGMP, and both sides know the group by option -M."""
+    mgid = "0:0:0:0:0:0:0:0:0:0:255:255:239:1:1:20"
+    index = g.gid_index(g.ip)
+    for program, options in (("ib_send_bw", ("-n", 500, "-s", 1024)),
+                             ("ib_send_bw", ("-n", 100, "-a")),
+                             ("ib_send_lat", ("-n", 200, "-s", 64))):
+        words = [program, "-d", g.device, "-c", "UD", "-g", "-M", mgid, "-x", index, *options]
+        name = f"perftest: {' '.join(map(str, (program, *options)))}"
+        if g.leads:
+            # A peer that does not listen yet is not asked again.
+            g.sync()
+            done = g.run(*words, g.peers[0], timeout=60)
+            g.check(name, done.returncode == 0, done.stdout[-400:])
+        else:
+            server = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True)
+            g.check(f"{name}: server listens", g.wait(lambda: _listens(g), 30))
+            g.sync()
+            try:
+                said = server.communicate(timeout=60)[0]
+            except subprocess.TimeoutExpired:
+                server.kill()
+                said = "not finished after 60 s: " + server.communicate()[0]
+            g.check(f"{name}: server", server.returncode == 0, said[-400:])
+        g.sync()
+
+
+def _listens(g) -> bool:
+    return ":18515" in g.run("ss", "-Hltn").stdout
+
+
+def _mixed_families(g) -> None:
+    """An address handle has one family: the source's and the group's."""
+    if not g.leads:
+        return
+    before = g.nic("state")["rdma"]["arps"]
+    with Shell(g.device) as shell:
+        shell("open", 0, 4)
+        shell("open", 1, 6)
+        g.equal("address handle from an IPv4 source to an IPv6 group is EINVAL",
+                shell.err("address", 0, "ff01::1"), "EINVAL")
+        g.equal("address handle from an IPv6 source to an IPv4 group is EINVAL",
+                shell.err("address", 1, "239.1.1.1"), "EINVAL")
+    g.equal("refused address handles leave the ARP table as it is",
+            g.nic("state")["rdma"]["arps"], before)
