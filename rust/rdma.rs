@@ -11,6 +11,7 @@
 //!   [`object`], the memory they share with the core.
 //! - [`udata`], [`umem`], [`mmap`]: what comes from processes.
 //! - [`wr`]: work requests of kernel consumers; [`event`]: the way back to consumers.
+//! - [`client`], [`mcast`]: the other side, for consumers in the kernel.
 //! - [`gid`], [`lid`]: addresses, in types that keep byte orders apart.
 //! - [`mod@net`]: net devices and notifiers; [`sys`]: interrupts, completions, workqueues.
 //! - [`iidc`]: the interface of Intel's LAN drivers.
@@ -27,6 +28,8 @@ mod layout;
 
 #[path = "rdma/ah.rs"]
 pub mod ah;
+#[path = "rdma/client/mod.rs"]
+pub mod client;
 #[path = "rdma/cq.rs"]
 pub mod cq;
 #[path = "rdma/device.rs"]
@@ -37,6 +40,8 @@ pub mod event;
 pub mod gid;
 #[path = "rdma/lid.rs"]
 pub mod lid;
+#[path = "rdma/mcast.rs"]
+pub mod mcast;
 #[path = "rdma/mmap.rs"]
 pub mod mmap;
 #[path = "rdma/mr.rs"]

@@ -21,6 +21,7 @@
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
+#include <linux/rtnetlink.h>
 #include <linux/sched.h>
 #include <linux/unaligned.h>
 #include <net/addrconf.h>
@@ -39,9 +40,14 @@
 const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN] = {
 	sizeof(struct ib_ah),
 	sizeof(struct ib_block_iter),
+	sizeof(struct ib_client),
 	sizeof(struct ib_cq),
+	offsetof(struct ib_cq, cq_context),
 	sizeof(struct ib_device),
+	offsetof(struct ib_device, attrs),
 	offsetof(struct ib_device, dev),
+	offsetof(struct ib_device, name),
+	offsetof(struct ib_device, phys_port_cnt),
 	sizeof(struct ib_device_attr),
 	sizeof(struct ib_device_ops),
 	offsetof(struct ib_device_ops, size_ib_qp),
@@ -52,6 +58,7 @@ const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN] = {
 	sizeof(struct ib_qp),
 	sizeof(struct ib_qp_attr),
 	sizeof(struct ib_qp_init_attr),
+	sizeof(struct ib_recv_wr),
 	sizeof(struct ib_ucontext),
 	sizeof(struct ib_ud_wr),
 	sizeof(struct ib_umem),
@@ -87,11 +94,52 @@ void rdma_rs_dev_put(struct net_device *dev)
 }
 EXPORT_SYMBOL_GPL(rdma_rs_dev_put);
 
+/* The caller holds a count, so there is one to take. */
+bool rdma_rs_device_get(struct ib_device *dev)
+{
+	return ib_device_try_get(dev);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_device_get);
+
+u64 rdma_rs_dma_map_single(struct ib_device *dev, void *addr, size_t size,
+			   enum dma_data_direction direction)
+{
+	return ib_dma_map_single(dev, addr, size, direction);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_map_single);
+
+int rdma_rs_dma_mapping_error(struct ib_device *dev, u64 addr)
+{
+	return ib_dma_mapping_error(dev, addr);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_mapping_error);
+
 void rdma_rs_dma_set_max_seg_size(struct device *dev, unsigned int size)
 {
 	dma_set_max_seg_size(dev, size);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_dma_set_max_seg_size);
+
+void rdma_rs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction direction)
+{
+	ib_dma_sync_single_for_cpu(dev, addr, size, direction);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_sync_for_cpu);
+
+void rdma_rs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
+				 enum dma_data_direction direction)
+{
+	ib_dma_sync_single_for_device(dev, addr, size, direction);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_sync_for_device);
+
+void rdma_rs_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction direction)
+{
+	ib_dma_unmap_single(dev, addr, size, direction);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_dma_unmap_single);
 
 struct inet6_dev *rdma_rs_in6_dev_get(struct net_device *dev)
 {
@@ -112,6 +160,33 @@ struct net *rdma_rs_init_net(void)
 	return &init_net;
 }
 EXPORT_SYMBOL_GPL(rdma_rs_init_net);
+
+/* Makes @dev a member of an IPv4 group. Takes RTNL. -ENODEV if IPv4 is off on @dev. */
+int rdma_rs_ip_mc_join(struct net_device *dev, __be32 group)
+{
+	struct in_device *in_dev;
+
+	rtnl_lock();
+	in_dev = __in_dev_get_rtnl(dev);
+	if (in_dev)
+		ip_mc_inc_group(in_dev, group);
+	rtnl_unlock();
+	return in_dev ? 0 : -ENODEV;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_ip_mc_join);
+
+/* Undoes one rdma_rs_ip_mc_join(). Takes RTNL. */
+void rdma_rs_ip_mc_leave(struct net_device *dev, __be32 group)
+{
+	struct in_device *in_dev;
+
+	rtnl_lock();
+	in_dev = __in_dev_get_rtnl(dev);
+	if (in_dev)
+		ip_mc_dec_group(in_dev, group);
+	rtnl_unlock();
+}
+EXPORT_SYMBOL_GPL(rdma_rs_ip_mc_leave);
 
 int rdma_rs_is_udata_in_empty(struct ib_udata *udata)
 {
@@ -222,6 +297,12 @@ u64 rdma_rs_pci_bar_start(struct pci_dev *pdev)
 	return pci_resource_start(pdev, 0);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_pci_bar_start);
+
+int rdma_rs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr)
+{
+	return ib_post_recv(qp, wr, NULL);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_post_recv);
 
 void rdma_rs_reinit_completion(struct completion *completion)
 {

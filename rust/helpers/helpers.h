@@ -2,12 +2,16 @@
 #ifndef _RDMA_RS_HELPERS_H
 #define _RDMA_RS_HELPERS_H
 
+#include <linux/dma-direction.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
 struct completion;
 struct device;
 struct ib_block_iter;
+struct ib_device;
+struct ib_qp;
+struct ib_recv_wr;
 struct ib_ucontext;
 struct ib_udata;
 struct ib_umem;
@@ -22,16 +26,28 @@ struct pci_dev;
 #define RDMA_RS_NEIGH_VALID 0x100
 
 /* Sizes and offsets as the C compiler sees them. */
-#define RDMA_RS_LAYOUT_LEN 30
+#define RDMA_RS_LAYOUT_LEN 36
 extern const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN];
 
 dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter);
 void rdma_rs_dev_hold(struct net_device *dev);
 void rdma_rs_dev_put(struct net_device *dev);
+bool rdma_rs_device_get(struct ib_device *dev);
+u64 rdma_rs_dma_map_single(struct ib_device *dev, void *addr, size_t size,
+			   enum dma_data_direction direction);
+int rdma_rs_dma_mapping_error(struct ib_device *dev, u64 addr);
 void rdma_rs_dma_set_max_seg_size(struct device *dev, unsigned int size);
+void rdma_rs_dma_sync_for_cpu(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction direction);
+void rdma_rs_dma_sync_for_device(struct ib_device *dev, u64 addr, size_t size,
+				 enum dma_data_direction direction);
+void rdma_rs_dma_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+			      enum dma_data_direction direction);
 struct inet6_dev *rdma_rs_in6_dev_get(struct net_device *dev);
 struct in_ifaddr *rdma_rs_in_dev_first(struct net_device *dev);
 struct net *rdma_rs_init_net(void);
+int rdma_rs_ip_mc_join(struct net_device *dev, __be32 group);
+void rdma_rs_ip_mc_leave(struct net_device *dev, __be32 group);
 int rdma_rs_is_udata_in_empty(struct ib_udata *udata);
 unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac);
 bool rdma_rs_netdev_in_callers_net(struct net_device *dev);
@@ -42,6 +58,7 @@ void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac);
 unsigned int rdma_rs_num_online_cpus(void);
 u64 rdma_rs_pci_bar_len(struct pci_dev *pdev);
 u64 rdma_rs_pci_bar_start(struct pci_dev *pdev);
+int rdma_rs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr);
 void rdma_rs_reinit_completion(struct completion *completion);
 int rdma_rs_respond_empty_udata(struct ib_udata *udata);
 struct ib_ucontext *rdma_rs_udata_to_ucontext(struct ib_udata *udata);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Net devices and the notifier chains around them.
+//! Net devices, the notifier chains around them and their multicast memberships.
 
 pub mod device;
+pub mod membership;
 pub mod notifier;
 
 pub use device::{

@@ -393,7 +393,7 @@ impl<D: Operations> Device<D> {
 }
 
 /// The device that stands for `ibdev` in the driver model.
-fn ibdev_device(ibdev: *mut bindings::ib_device) -> *mut kernel::bindings::device {
+pub(crate) fn ibdev_device(ibdev: *mut bindings::ib_device) -> *mut kernel::bindings::device {
     // SAFETY: Takes an address and reads nothing; every caller has a valid device.
     unsafe { (&raw mut (*ibdev).__bindgen_anon_1.dev).cast() }
 }

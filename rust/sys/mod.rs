@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What drivers need of the kernel beyond RDMA and the `kernel` crate lacks.
+//! What drivers and consumers need of the kernel beyond RDMA and the `kernel` crate lacks.
 
 pub mod completion;
 pub mod cpu;
 pub mod irq;
+pub mod param;
 pub mod workqueue;
