@@ -14,7 +14,7 @@ help:
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
-	@echo 'make modules          build rdma_rs.ko and irdma_rs.ko against the stock kernel'
+	@echo 'make modules          build the modules (*.ko) against the stock kernel'
 	@echo 'make lint             formatting and static checks of all languages'
 	@echo 'make fmt              format Rust sources'
 	@echo 'make clean            delete what was built in this tree'
