@@ -142,7 +142,7 @@ class Guest:
             firmware.mkdir(parents=True)
             for package in packages:
                 shutil.copy(package, firmware)
-        if seat.driver == "irdma_rs":
+        if seat.driver != "none" and self._session.modules:
             shutil.copytree(self._session.modules, self.dir / "modules")
 
     def command_line(self) -> list:

@@ -55,7 +55,8 @@ class Session:
         self.image = catalog["guest"].path() / "guest.erofs"
         self.programs = catalog["programs"].path()
         self.boot = boot.path()
-        if any(seat.driver == "irdma_rs" for seat in self.seats):
+        self.modules = None
+        if any(seat.driver != "none" for seat in self.seats):
             made = {"stock": "modules", "debug": "debug-modules"}.get(kernel)
             self.modules = (catalog[made].path() if made
                             else self._own_modules(Path(kernel)))
@@ -65,10 +66,11 @@ class Session:
         for folder in ("qemu", "seabios"):
             self.qemu += ["-L", os.fspath(data / folder)]
 
-    @staticmethod
-    def _own_modules(kernel: Path) -> Path:
-        """Modules built for a kernel that is not the stock one."""
+    def _own_modules(self, kernel: Path):
+        """Modules built for a kernel that is not the stock one; None if none are needed."""
         if not list((kernel / "irdma_rs").glob("*.ko")):
+            if all(seat.driver != "irdma_rs" for seat in self.seats):
+                return None
             raise EnvError(f"--kernel {kernel}: no modules built for it in "
                            f"{kernel}/irdma_rs, which --driver irdma_rs needs")
         return kernel / "irdma_rs"
