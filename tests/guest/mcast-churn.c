@@ -162,6 +162,7 @@ static int run(struct churn *churn)
 		{ "every queue pair could be destroyed", case_destroyed, 0 },
 	};
 	unsigned int i;
+	int failures;
 
 	snprintf(name, sizeof(name),
 		 "%lu pairs of attach and detach, %u threads, %u groups at a time%s",
@@ -171,8 +172,9 @@ static int run(struct churn *churn)
 		if (endpoint_open(&churn->endpoints[i], &churn->device, IPV4,
 				  DEFAULT_QKEY, 1))
 			return EXIT_FAILURE;
-	return ktap_run(cases, sizeof(cases) / sizeof(cases[0]), NULL, churn,
-			NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
+	failures = ktap_run(cases, sizeof(cases) / sizeof(cases[0]), NULL,
+			    churn, NULL);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
