@@ -12,9 +12,9 @@ SUITE = Suite(
     timeout=240)
 
 #: Pairs of each run; `tests/suites/run --long mcast_churn` does a million in the first.
-PAIRS, PAIRS_LONG = 20000, 1_000_000
+PAIRS, PAIRS_LONG = 8000, 1_000_000
 #: Pairs of the others.
-FEWER, FEWER_LONG = 8000, 200_000
+FEWER, FEWER_LONG = 4000, 200_000
 #: Bytes of slab per pair, and in all, that are no leak: caches that grow a little.
 PER_PAIR, IN_ALL = 0.2, 192 * 1024
 
@@ -29,7 +29,7 @@ def guest(g) -> None:
             ("one thread in 32 groups", fewer, ("-w", 32)),
             ("4 threads", fewer, ("-t", 4)),
             ("4 threads in 8 groups each, the same", fewer, ("-t", 4, "-w", 8, "-s"))):
-        g.run("mcast-churn", "-n", 2000, *options)
+        g.run("mcast-churn", "-n", 1000, *options)
         with ExitStack() as counting:
             coherent = None
             if memory.Coherent.available():

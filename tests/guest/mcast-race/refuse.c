@@ -79,7 +79,7 @@ enum verdict case_create_refused_together(void *context, int arg)
 	struct race *race = context;
 	enum verdict verdict = PASS;
 
-	for (round = 0; round < 50 && verdict == PASS; round++) {
+	for (round = 0; round < 20 && verdict == PASS; round++) {
 		struct party *in[TEAM_MAX];
 		unsigned int attached = 0;
 		struct plan plan;

@@ -45,7 +45,8 @@ class Coherent:
     """
 
     EVENTS = ("dma_alloc", "dma_free")
-    _COUNT = "hist:keys=size"
+    #: Giving back nothing, which some do, counts for nothing.
+    _COUNT = "hist:keys=size if virt_addr != 0"
 
     @staticmethod
     def available() -> bool:
