@@ -18,6 +18,8 @@ TAIL_LINES = 25
 _lock = threading.Lock()
 #: Commands that run now.
 _running = set()
+#: Whether the user had enough, and they end for that reason.
+_stopping = False
 
 #: In front of a command: it and all its descendants die with us, however we die.
 #: As the first process of a PID namespace it takes the others along.
@@ -43,7 +45,9 @@ def tail(path: Path, lines: int = TAIL_LINES) -> str:
 
 def stop_all() -> None:
     """Kill the commands of all steps; those who wait for them see them fail."""
+    global _stopping
     with _lock:
+        _stopping = True
         running = list(_running)
     for process in running:
         process.kill()
@@ -75,8 +79,10 @@ class Step:
         self._done.set()
         self._ticker.join()
         self._file.close()
-        word = "ready" if kind is None else "FAILED"
-        say(f"[env] {self.name}: {word} after {self.elapsed():.0f} s")
+        word, more = "ready" if kind is None else "FAILED", ""
+        if kind and (_stopping or issubclass(kind, KeyboardInterrupt)):
+            word, more = "interrupted", ", to be made again next time"
+        say(f"[env] {self.name}: {word} after {self.elapsed():.0f} s{more}")
 
     def elapsed(self) -> float:
         return time.monotonic() - self._start
