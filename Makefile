@@ -7,13 +7,17 @@ DRIVER ?=
 BENCH ?=
 DRIVER_OPTION = $(if $(DRIVER),--driver $(DRIVER))
 
-.PHONY: help setup modules test demo bench lint fmt clean
+FILTER ?=
+
+.PHONY: help setup modules test kunit coverage demo bench lint fmt clean
 
 help:
 	@echo 'make setup            make and cache all that is needed (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
+	@echo 'make kunit [FILTER=SUITE.TEST]   KUnit suites, on the debug kernel'
+	@echo 'make coverage         lines of the modules that KUnit and the suites run'
 	@echo 'make modules          build the modules (*.ko) against the stock kernel'
 	@echo 'make lint             formatting and static checks of all languages'
 	@echo 'make fmt              format Rust sources'
@@ -44,6 +48,12 @@ bench:
 
 test:
 	tests/suites/run
+
+kunit:
+	tests/suites/kunit $(if $(FILTER),'$(FILTER)')
+
+coverage:
+	tests/suites/run --coverage
 
 lint:
 	scripts/lint

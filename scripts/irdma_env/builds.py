@@ -119,13 +119,15 @@ class Modules(FromTree):
     sources = ("Kbuild", "rust", "drivers", "include")
     #: The part that it is built against.
     tree = "tree"
+    #: Added to the name of the build directory, and words for make.
+    suffix, words = "", ()
 
     def inputs(self):
-        return [self.catalog[self.tree].key, self.source_key()]
+        return [self.catalog[self.tree].key, self.source_key(), self.words]
 
     def build(self, out, step):
         # The build directory stays, so that the next build is incremental.
-        work = self.catalog.cache / "kbuild" / self.catalog[self.tree].key
+        work = self.catalog.cache / "kbuild" / (self.catalog[self.tree].key + self.suffix)
         work.mkdir(parents=True, exist_ok=True)
         self.copy_sources(work)
         step.stage("building modules")
@@ -146,7 +148,7 @@ class Modules(FromTree):
         # The top Makefile is for people; Kbuild reads the file Kbuild.
         return root.enter(
             ["make", f"-j{os.cpu_count()}", "-C", tree.inside, *tree.make, f"M={work}",
-             *targets], binds=[f"{self.tree_path()}:{tree.inside}", work])
+             *self.words, *targets], binds=[f"{self.tree_path()}:{tree.inside}", work])
 
     def copy_sources(self, work: Path) -> None:
         """Make `work` hold the sources, touching only what changed."""

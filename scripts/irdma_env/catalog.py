@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from .builds import Modules, Nic, Programs
-from .debug import DebugBoot, DebugKernel, DebugModules
+from .debug import CoverageModules, DebugBoot, DebugKernel, DebugModules, Faults
 from .guest import Boot, Guest
 from .kernel import Kernel, Tree
 from .paths import cache_dir
@@ -18,7 +18,7 @@ class Catalog:
         self.cache = cache or cache_dir()
         self._parts = {kind.name: kind(self) for kind in
                        (Root, Kernel, Tree, Guest, Boot, Nic, Programs, Modules,
-                        DebugKernel, DebugBoot, DebugModules)}
+                        DebugKernel, DebugBoot, DebugModules, CoverageModules, Faults)}
 
     def __getitem__(self, name: str):
         return self._parts[name]

@@ -85,7 +85,7 @@ def make_parts(catalog: Catalog, names) -> None:
 def show_list(catalog: Catalog) -> None:
     for part in catalog.parts():
         state = "ready  " if part.complete() else "missing"
-        print(f"{part.name:13} {state}  {part.about}\n              {part.where}")
+        print(f"{part.name:16} {state}  {part.about}\n                 {part.where}")
 
 
 def run_inside(catalog: Catalog, options) -> None:

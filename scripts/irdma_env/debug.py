@@ -136,6 +136,27 @@ class DebugModules(Modules):
         return self.catalog[self.tree].path() / "tree"
 
 
+class CoverageModules(DebugModules):
+    """The project's modules for the debug kernel, with a counter in each piece of code."""
+
+    name = "coverage-modules"
+    about = "kernel modules for the debug kernel, with coverage counters"
+    suffix = "-coverage"
+    words = ("IRDMA_RS_COVERAGE=1",)
+
+
+class Faults(DebugModules):
+    """A module that makes mistakes on purpose, for the check of the detectors."""
+
+    name = "debug-faults"
+    about = "module with mistakes for the debug kernel's detectors (tests/lab/faults)"
+    sources = ("tests/lab/faults",)
+    suffix = "-faults"
+
+    def make(self, work, *targets):
+        return super().make(work / self.sources[0], *targets)
+
+
 class DebugBoot(Boot):
     """Boot files of the debug kernel."""
 

@@ -27,7 +27,7 @@ examples:
 In the guest the command runs as root in /share with
   NODE (0..), NODES, DRIVER, KERNEL, RDMA_DEV, NETDEV, IP (10.99.0.NODE+1), IP6, PEERS, PEERS6
 and with nicctl (control of the virtual NIC: `nicctl help`), lab-sync NAME (waits
-until every guest has come there), lab-driver load|unload, and the programs of
+until every guest has come there), lab-driver load|unload|insert, and the programs of
 tests/guest in PATH. tests/ is at /opt/irdma_rs/tests, rdma-core's own tests at
 /opt/rdma-core.
 
@@ -55,6 +55,12 @@ def _add_options(sub: argparse.ArgumentParser) -> None:
     add("--share", type=Path, metavar="DIR",
         help="directory seen as /share, read-write (default: a temporary one)")
     add("--pcap", type=Path, metavar="DIR", help="write captures of all ports there")
+    add("--coverage", action="store_true",
+        help="count how often each line of the project's modules runs, into "
+             "/share/coverage (needs --kernel debug)")
+    add("--modules", action="store_true",
+        help="have the project's modules in /run/lab/modules whatever the driver is; "
+             "`lab-driver insert NAME` loads one")
     add("--module-params", default="", metavar="WORDS", help="for the RDMA driver")
     add("--card", default="", metavar="NAME=N,...",
         help="what the virtual E810s offer, like qps=65536,mcast=4096; also cqs, mrs, ahs, "
@@ -111,7 +117,7 @@ def parse(argv) -> tuple:
         mem=words.mem, kernel=words.kernel, share=words.share, pcap=words.pcap,
         timeout=getattr(words, "timeout", None), module_params=words.module_params,
         card=words.card, allow_warn=words.allow_warn, append=words.append,
-        leaks=words.leaks)
+        leaks=words.leaks, modules=words.modules, coverage=words.coverage)
     options.check()
     return words.action, options, words.verbose
 

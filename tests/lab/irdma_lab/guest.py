@@ -142,7 +142,8 @@ class Guest:
             firmware.mkdir(parents=True)
             for package in packages:
                 shutil.copy(package, firmware)
-        if seat.driver != "none" and self._session.modules:
+        if self._session.modules and (
+                seat.driver != "none" or self._session.options.modules):
             shutil.copytree(self._session.modules, self.dir / "modules")
 
     def command_line(self) -> list:

@@ -21,7 +21,12 @@ SIGNS = [(name, re.compile(pattern)) for name, pattern in (
     ("leak", r"unreferenced object|kmemleak: [1-9]\d* new suspected|\b[Ll]eak(ed|s|ing)?\b"),
     ("corruption", r"refcount_t:|list_(add|del) corruption|Bad page|slab.*corrupt"
                    r"|Object already free|double free"),
-    ("dma", r"DMA-API: .*(error|warn|not freed|device driver)"),
+    ("dma", r"DMA-API: .*(error|warn|not freed|device driver|cacheline|overlapping)"),
+    ("object", r"\bODEBUG: (?!selftest passed)"),
+    # A detector that gave up finds nothing more, and silence would look like success.
+    ("detector", r"turning off the locking correctness|lockdep is turned off"
+                 r"|DMA-API: (debugging out of memory|.*disabling)"
+                 r"|kmemleak: (.*[Oo]ut of memory|Cannot |Disabling)"),
     ("memory", r"page allocation failure|Out of memory"),
     # The kernel goes on without it, and the run would not be what was asked for.
     ("parameter", r"unknown parameter '.*' ignored"),

@@ -40,6 +40,10 @@ class Options:
     append: str = ""
     #: Whether kmemleak looks for leaks after the command.
     leaks: bool = False
+    #: Whether guests get the project's modules whatever their driver is.
+    modules: bool = False
+    #: Whether the modules count what runs, and the counts are kept in the shared directory.
+    coverage: bool = False
 
     def __post_init__(self):
         if self.mem is None:
@@ -68,6 +72,9 @@ class Options:
         if self.leaks and self.kernel == "stock":
             raise EnvError("--leaks: only a kernel with kmemleak can tell; add "
                            "--kernel debug")
+        if self.coverage and not self.debug:
+            raise EnvError("--coverage: the modules with counters are built for the debug "
+                           "kernel; add --kernel debug")
         if self.cpus < 2 and set(drivers) & set(E810_DRIVERS):
             raise EnvError(f"--cpus {self.cpus}: at least 2 with a virtual E810: with one, "
                            "the emulator's atomic operations lose updates to memory that "

@@ -56,8 +56,10 @@ class Session:
         self.programs = catalog["programs"].path()
         self.boot = boot.path()
         self.modules = None
-        if any(seat.driver != "none" for seat in self.seats):
+        if self.options.modules or any(seat.driver != "none" for seat in self.seats):
             made = {"stock": "modules", "debug": "debug-modules"}.get(kernel)
+            if self.options.coverage:
+                made = "coverage-modules"
             self.modules = (catalog[made].path() if made
                             else self._own_modules(Path(kernel)))
         self._rack_program = rack_module.command(catalog)
@@ -83,6 +85,7 @@ class Session:
     def guest_settings(self) -> dict:
         """More lines for the guests' configuration."""
         settings = {"LAB_INTERACTIVE": int(self.interactive),
+                    "LAB_COVERAGE": int(self.options.coverage),
                     "LAB_SLOWNESS": self.options.slowness,
                     "KERNEL": "debug" if self.options.debug else "stock"}
         if self.interactive and sys.stdin.isatty():

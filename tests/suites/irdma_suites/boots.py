@@ -49,9 +49,8 @@ class Boot:
 
     def takes(self, suite: Suite) -> bool:
         """Whether this suite can run in it after the others."""
-        return self.guests == suite.guests and not suite.is_alone(self.driver) and not any(
-            s.is_alone(self.driver)
-            or (s.module_params, s.card) != (suite.module_params, suite.card)
+        return not suite.is_alone(self.driver) and not any(
+            s.is_alone(self.driver) or s.setting != suite.setting
             for s in self.suites.values())
 
 
@@ -150,22 +149,26 @@ class Reader:
             del self._suite[node]
 
 
-def run(boot: Boot, folder: Path, report, long: bool = False) -> None:
+def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = False) -> None:
     """Boot guests, run their suites, report every result. `folder` keeps it all.
 
-    With `long` what is repeated is repeated as often as was ever asked for.
+    With `long` what is repeated is repeated as often as was ever asked for. With
+    `coverage`, guests keep counters of what ran, and do not look for leaks.
     """
     share, pcap = folder / "share", folder / "share/pcap"
     pcap.mkdir(parents=True)
     allowed = [w for s in boot.suites.values() for w in s.allowed(boot.driver)]
-    first = next(iter(boot.suites.values()))
+    setting = next(iter(boot.suites.values()))
     timeout = LONG * boot.timeout if long else boot.timeout
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
-               "--timeout", str(timeout), "--module-params", first.module_params,
-               "--card", first.card]
+               "--timeout", str(timeout), "--module-params", setting.module_params,
+               "--append", setting.append, "--card", setting.card]
     if boot.kernel != "stock":
-        command += ["--kernel", boot.kernel, "--leaks"]
+        command += ["--kernel", boot.kernel]
+        command += ["--coverage"] if coverage else ["--leaks"] * setting.leaks
+    if setting.modules:
+        command.append("--modules")
     for pattern in allowed:
         command += ["--allow-warn", pattern]
     command += ["--", IN_GUEST, "--in-guest", *(["--long"] if long else []), *boot.suites]

@@ -20,6 +20,7 @@ examples:
   tests/suites/run multicast devinfo     these suites only, no unit tests, no lint
   tests/suites/run --driver irdma -v multicast   one driver, every result shown
   tests/suites/run --kernel debug multicast   on KASAN, lockdep, kmemleak
+  tests/suites/run --coverage            line coverage of the modules (`make coverage`)
   tests/suites/run --host                unit tests and lint only
 """
 
@@ -37,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
                      help="only suites' runs on this kernel (may be repeated)")
     top.add_argument("--host", action="store_true", help="unit tests and lint only")
     top.add_argument("--guests", action="store_true", help="suites in guests only")
+    top.add_argument("--coverage", action="store_true",
+                     help="runs on the debug kernel only, counting which lines of the "
+                          "modules run: a table, and HTML in the cache")
     top.add_argument("--list", action="store_true", help="show the suites there are")
     top.add_argument("-j", "--jobs", type=int, default=2, metavar="N",
                      help="how much to do side by side (2)")
@@ -60,6 +64,20 @@ def _log_folder() -> Path:
     return folder
 
 
+def _coverage(folders) -> int:
+    """Sum up what guests counted; exit status."""
+    from . import coverage
+    from irdma_env.errors import EnvError
+    from irdma_env.paths import cache_dir
+    try:
+        reached = coverage.report([f / "share" for f in folders], cache_dir() / "coverage",
+                                  print)
+    except (EnvError, OSError, RuntimeError, ValueError) as error:
+        print(f"coverage: {error}", file=sys.stderr)
+        return 1
+    return 0 if reached else 1
+
+
 def show(suites: dict) -> None:
     for name, one in suites.items():
         print(f"{name:16} {one.about}\n{'':16} {one.guests} guests; "
@@ -76,6 +94,10 @@ def main(argv) -> int:
     if unknown:
         top.error(f"no such suite: {', '.join(sorted(unknown))}; there are: "
                   + ", ".join(suite.names()))
+    if options.coverage:
+        if options.host or options.kernel:
+            top.error("--coverage goes with no --host and no --kernel")
+        options.kernel, options.guests = ["debug"], True
     suites = {name: suite.module(name).SUITE for name in options.suite or suite.names()}
     if options.list:
         show(suites)
@@ -94,7 +116,8 @@ def main(argv) -> int:
         # The longest first, so that no lane is left with it at the end.
         for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
             folders[number] = folder / f"boot{number}"
-            jobs.append(partial(boots.run, boot, folders[number], report, options.long))
+            jobs.append(partial(boots.run, boot, folders[number], report, options.long,
+                                options.coverage))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)
@@ -102,4 +125,7 @@ def main(argv) -> int:
         report.say("interrupted")
         report.close()
         return 130
-    return report.close()
+    status = report.close()
+    if options.coverage:
+        return _coverage(folders.values()) or status
+    return status

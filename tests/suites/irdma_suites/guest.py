@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from . import suite as suite_module
+from .ktap import PASS, SKIP
 
 #: Seconds that guests wait for each other: the lab's timeout is to end what hangs.
 SYNC = 600
@@ -56,6 +57,13 @@ class Guest:
         self._number += 1
         print("ok" if passed else "not ok", self._number, "-", name, flush=True)
         return passed
+
+    def result(self, name: str, outcome) -> None:
+        """A test's result that somebody else has found."""
+        if outcome.status == SKIP:
+            self.skip(name, outcome.reason)
+        else:
+            self.check(name, outcome.status == PASS, outcome.reason)
 
     def equal(self, name: str, got, want) -> bool:
         return self.check(name, got == want, f"is {got!r}, not {want!r}")

@@ -44,6 +44,18 @@ class Suite:
     module_params: str = ""
     #: What the virtual cards offer, as `scripts/lab --card` takes it.
     card: str = ""
+    #: Kernel parameters.
+    append: str = ""
+    #: Whether guests need the project's modules (`lab-driver insert`) whatever the driver.
+    modules: bool = False
+    #: Whether the debug kernel looks for leaked memory at the end.
+    leaks: bool = True
+
+    @property
+    def setting(self) -> tuple:
+        """What suites in one boot have to agree on."""
+        return (self.guests, self.module_params, self.card, self.append, self.modules,
+                self.leaks)
 
     def allowed(self, driver: str) -> tuple:
         """Patterns of kernel log lines that are no failure on this driver."""
