@@ -36,6 +36,7 @@ static const char usage[] =
 	"                         the first failure\n"
 	"  -c, --code START-END   addresses of the driver's code (may be repeated)\n"
 	"  -s, --spin START-END   addresses of a function that waits (may be repeated)\n"
+	"  -p, --profile N        write a profile under that number\n"
 	"  -h, --help             this text\n";
 
 struct worker {
@@ -46,6 +47,12 @@ struct worker {
 	uint64_t pairs;
 	uint64_t failures;
 	int first_error;
+};
+
+/* Time of all processors since the start, in ticks. */
+struct processors {
+	unsigned long long idle;
+	unsigned long long all;
 };
 
 static atomic_bool stop;
@@ -75,6 +82,26 @@ static void *work(void *data)
 	return NULL;
 }
 
+static struct processors processors_now(void)
+{
+	/* user, nice, system, idle, iowait, irq, softirq, steal: guest time is in user. */
+	unsigned long long value[8] = { 0 };
+	struct processors now = { 0 };
+	FILE *file = fopen("/proc/stat", "r");
+	int i;
+
+	if (!file)
+		return now;
+	if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &value[0], &value[1],
+		   &value[2], &value[3], &value[4], &value[5], &value[6], &value[7]) == 8) {
+		for (i = 0; i < 8; i++)
+			now.all += value[i];
+		now.idle = value[3] + value[4];
+	}
+	fclose(file);
+	return now;
+}
+
 static void wait_ms(uint32_t milliseconds)
 {
 	struct timespec left = {
@@ -87,7 +114,7 @@ static void wait_ms(uint32_t milliseconds)
 }
 
 static void print_rate(struct worker *workers, uint32_t threads, bool one_group,
-		       const struct samples *samples)
+		       const struct samples *samples, double idle)
 {
 	uint64_t pairs = 0, failures = 0;
 	int first_error = 0;
@@ -100,6 +127,7 @@ static void print_rate(struct worker *workers, uint32_t threads, bool one_group,
 	}
 	printf("{\"what\":\"rate\",\"threads\":%u,\"one_group\":%s,\"pairs\":%llu", threads,
 	       one_group ? "true" : "false", (unsigned long long)pairs);
+	printf(",\"idle\":%.4f", idle);
 	printf(",\"ns\":%llu,\"failures\":%llu,\"error\":\"%s\"",
 	       (unsigned long long)samples->costs[0].ns, (unsigned long long)failures,
 	       first_error ? strerror(first_error) : "");
@@ -112,9 +140,20 @@ static void print_rate(struct worker *workers, uint32_t threads, bool one_group,
 	printf("}\n");
 }
 
-static int rate(const struct device *device, uint32_t threads, bool one_group, uint32_t ms)
+static int close_all(struct crowd *crowd)
+{
+	int err = crowd_close(crowd);
+
+	if (err)
+		fprintf(stderr, "leave groups and destroy queue pairs: %s\n", strerror(err));
+	return err;
+}
+
+static int rate(const struct device *device, uint32_t threads, bool one_group, uint32_t ms,
+		int profile)
 {
 	struct worker workers[MAX_THREADS] = { 0 };
+	struct processors before, after;
 	uint32_t i, started = 0, qps = threads;
 	struct samples samples;
 	struct crowd crowd;
@@ -144,17 +183,25 @@ static int rate(const struct device *device, uint32_t threads, bool one_group, u
 		}
 	}
 	samples_off_reset();
+	if (profile >= 0)
+		counter_ask(COUNTER_PROFILE_START, 0, 0, 0);
+	before = processors_now();
 	samples_begin(&samples);
 	pthread_barrier_wait(&start_line);
 	wait_ms(ms);
+	after = processors_now();
 	atomic_store(&stop, true);
 	for (i = 0; i < started; i++)
 		pthread_join(workers[i].thread, NULL);
 	samples_end(&samples);
-	print_rate(workers, threads, one_group, &samples);
+	if (profile >= 0)
+		counter_ask(COUNTER_PROFILE_WRITE, (uint64_t)profile, 0, 0);
+	print_rate(workers, threads, one_group, &samples,
+		   after.all > before.all ?
+		   (double)(after.idle - before.idle) / (double)(after.all - before.all) : 0);
 	samples_off_print(one_group ? "rate_one" : "rate", threads);
 	samples_free(&samples);
-	return crowd_close(&crowd);
+	return close_all(&crowd);
 }
 
 static int run_churn(const struct device *device, uint64_t pairs)
@@ -185,7 +232,7 @@ static int run_churn(const struct device *device, uint64_t pairs)
 	       (unsigned long long)pairs, (unsigned long long)done,
 	       (unsigned long long)(samples_now() - start), err ? step : "", err ? ": " : "",
 	       err ? strerror(err) : "");
-	ret = crowd_close(&crowd);
+	ret = close_all(&crowd);
 	return err ? 0 : ret;
 }
 
@@ -199,6 +246,7 @@ int main(int argc, char **argv)
 		{ "pairs", required_argument, NULL, 'n' },
 		{ "code", required_argument, NULL, 'c' },
 		{ "spin", required_argument, NULL, 's' },
+		{ "profile", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -207,9 +255,9 @@ int main(int argc, char **argv)
 	bool one_group = false;
 	struct device device;
 	uint64_t pairs = 0;
-	int option, err;
+	int option, err, profile = -1;
 
-	while ((option = getopt_long(argc, argv, "d:t:om:n:c:s:h", long_options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "d:t:om:n:c:s:p:h", long_options, NULL)) >= 0) {
 		switch (option) {
 		case 'd':
 			name = optarg;
@@ -222,6 +270,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			ms = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'p':
+			profile = atoi(optarg);
 			break;
 		case 'n':
 			pairs = strtoull(optarg, NULL, 0);
@@ -252,7 +303,8 @@ int main(int argc, char **argv)
 	}
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
-	err = pairs ? run_churn(&device, pairs) : rate(&device, threads, one_group, ms);
+	err = pairs ? run_churn(&device, pairs) :
+		rate(&device, threads, one_group, ms, profile);
 	device_close(&device);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

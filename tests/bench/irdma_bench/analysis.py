@@ -54,6 +54,7 @@ class Results:
         self.failures = []
         self.notes = []
         self.phases = set()
+        self._pairs = 0
         #: Of each longest time with interrupts off: driver, round, how it began, when,
         #: groups or threads, instructions, address of its begin and its end.
         self.places = []
@@ -167,7 +168,10 @@ class Results:
         if entry["failures"]:
             self.failures.append({**entry, "of": f"{entry['threads']} threads"
                                   + (", one group" if entry["one_group"] else "")})
+        self._pairs = entry["pairs"]
         if entry["phase"] != "counts":
+            self.add("rate.idle", "of the processors' time", driver, [entry["idle"]],
+                     **conditions)
             self.add("rate", "pairs/s", driver, [entry["pairs"] * 1e9 / entry["ns"]],
                      **conditions)
         elif entry["pairs"]:
@@ -175,6 +179,13 @@ class Results:
                                 ("spin", entry["spin"]), ("own", entry["own"])):
                 self.add(f"pair.{part}", "instructions", driver, [count / entry["pairs"]],
                          **conditions)
+
+    def _rate_ops(self, entry: dict) -> None:
+        """Comes after the rate it belongs to."""
+        if self._pairs:
+            self.add("pair.doorbells", "writes", entry["driver"],
+                     [sum(entry["doorbells"].values()) / self._pairs],
+                     threads=entry["threads"], one_group=False)
 
     def _churn(self, entry: dict) -> None:
         self.add("churn", "pairs", entry["driver"], [entry["pairs"]])

@@ -114,14 +114,15 @@ def _profiles(folder: Path, catalog, repeat: int) -> None:
         if not raw.name[8:].isdigit():
             continue
         number = int(raw.name[8:])
-        driver, level = plan.DRIVERS[number // 10 % 10], plan.LEVELS[number % 10]
+        driver, about = plan.DRIVERS[number // 10 % 10], plan.PROFILES[number % 10]
         symbols = folder / "raw" / f"symbols-{driver}-{number // 100 + 1}"
         if not symbols.is_file():
             continue
         counts = profile.functions(raw, profile.Symbols(symbols))
         readable = parts.demangle(catalog, {name for name, _ in counts})
-        target = folder / f"profile-{driver}-{level}-groups-round{number // 100 + 1}.txt"
-        target.write_text(profile.text(counts, repeat, readable), encoding="utf-8")
+        target = folder / f"profile-{driver}-{about}-round{number // 100 + 1}.txt"
+        pairs = repeat if "groups" in about else 0
+        target.write_text(profile.text(counts, pairs, readable), encoding="utf-8")
 
 
 def _places(folder: Path, catalog, results: Results) -> dict:

@@ -11,7 +11,8 @@ from pathlib import Path
 from irdma_suites.guest import Guest
 
 from . import drivers
-from .plan import DRIVERS, LEVELS, MARK, MEMORY_GROUPS, STEP_GROUPS, STEPS, THREADS, Plan
+from .plan import (DRIVERS, LEVELS, MARK, MEMORY_GROUPS, STEP_GROUPS, STEPS, THREADS, Plan,
+                   profile_number)
 from .tracing import DMA, SLAB, Trace
 
 #: Where a single operation is measured, with the card's interrupts on the same
@@ -97,13 +98,21 @@ class Bench:
         self.attempt("memory per group", self._memory)
         drivers.route_interrupts(self.pci, COST_CPU)
         for level in LEVELS:
-            profile = (number - 1) * 100 + DRIVERS.index(driver) * 10 + LEVELS.index(level)
+            profile = profile_number(number, driver, LEVELS.index(level))
             self.attempt(f"cost at {level} groups", self.program, *PINNED, "bench-cost",
                          *self.code, "-g", level, "-r", self.plan.repeat, "-p", profile)
         drivers.route_interrupts(self.pci)
         for threads in THREADS:
-            self.attempt(f"{threads} threads", self.program, "bench-rate", *self.code,
-                         "-t", threads, "-m", self.plan.milliseconds)
+            self.attempt(f"{threads} threads", self._counted_rate, threads,
+                         profile_number(number, driver, len(LEVELS) + THREADS.index(threads)))
+
+    def _counted_rate(self, threads: int, profile: int) -> None:
+        """What a pair takes when many are under way."""
+        before = self._ops()
+        self.program("bench-rate", *self.code, "-t", threads, "-m", self.plan.milliseconds,
+                     "-p", profile)
+        doorbells = _difference(before["doorbells"], self._ops()["doorbells"])
+        self.add({"what": "rate ops", "threads": threads, "doorbells": doorbells})
 
     def _ops(self) -> dict:
         ops = self.g.nic("ops")

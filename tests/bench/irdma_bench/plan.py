@@ -28,6 +28,16 @@ STEP_GROUPS, MEMORY_GROUPS = 32, 512
 MARK = "bench:"
 
 
+#: What there is a profile of, in order: attach and detach at each level, then threads.
+PROFILES = ([f"{level}-groups" for level in LEVELS]
+            + [f"{threads}-threads" for threads in THREADS])
+
+
+def profile_number(number: int, driver: str, place: int) -> int:
+    """The number of a profile: of round `number`, of PROFILES[place]."""
+    return (number - 1) * 100 + DRIVERS.index(driver) * 10 + place
+
+
 @dataclass
 class Plan:
     """How much is measured; `asdict` of it goes to the guest and into the results."""

@@ -39,9 +39,14 @@ def functions(profile: Path, symbols: Symbols) -> dict:
 
 
 def text(counts: dict, pairs: int, readable: dict, limit: int = 60) -> str:
-    """The functions with most instructions, per pair of attach and detach."""
+    """The functions with most instructions, per pair of attach and detach.
+
+    Without a number of pairs (0) the instructions are those of all.
+    """
     whole = sum(counts.values())
-    lines = [f"{whole / pairs:12.0f}  kernel instructions per pair of attach and detach"]
+    about = "per pair of attach and detach" if pairs else "in all"
+    pairs = pairs or 1
+    lines = [f"{whole / pairs:12.0f}  kernel instructions {about}"]
     modules = {}
     for (_, module), count in counts.items():
         modules[module] = modules.get(module, 0) + count

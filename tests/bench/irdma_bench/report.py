@@ -98,6 +98,12 @@ def _rates(results: Results) -> list:
                 rows.append([where, threads, *row])
                 rows.append([where, threads, *_compare(
                     results, "pair.spin", "more of them spinning", **conditions)])
+                rows.append([where, threads, *_compare(
+                    results, "pair.own", "the driver's own", **conditions)])
+                rows.append([where, threads, *_compare(
+                    results, "pair.doorbells", "doorbells per pair", **conditions)])
+            rows.append([where, threads, *_compare(
+                results, "rate.idle", "idle part of the processors", **conditions)])
     return _table("Threads that attach and detach",
                   ("on", "threads", "what", OURS, STOCK, "ratio"), rows)
 

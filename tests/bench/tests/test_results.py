@@ -69,7 +69,7 @@ class ResultsTest(unittest.TestCase):
 
     def test_failures_of_threads_are_told(self):
         found = self.read({"what": "rate", "phase": "crowd", "driver": "irdma", "round": 1,
-                           "threads": 4, "one_group": True, "pairs": 50, "ns": 10**9,
+                           "threads": 4, "one_group": True, "pairs": 50, "idle": 0.5, "ns": 10**9,
                            "failures": 3, "error": "Input/output error"})
         self.assertEqual(found.get("rate", "irdma", threads=4, one_group=True).median, 50)
         self.assertEqual(found.failures[0]["failures"], 3)
