@@ -15,7 +15,7 @@
 //! - [`gid`], [`lid`]: addresses, in types that keep byte orders apart.
 //! - [`mod@net`]: net devices and notifiers; [`sys`]: interrupts, completions, workqueues.
 //! - [`iidc`]: the interface of Intel's LAN drivers.
-//! - [`uapi`]: structures of the user ABI.
+//! - [`uapi`]: structures of the user ABI; `testing`: what unit tests have in common.
 //!
 //! The crate is a module of its own, which drivers depend on.
 
@@ -72,6 +72,9 @@ pub mod iidc;
 pub mod net;
 #[path = "sys/mod.rs"]
 pub mod sys;
+#[cfg(CONFIG_KUNIT = "y")]
+#[path = "testing/mod.rs"]
+pub mod testing;
 
 /// Structures of the user ABI, as the C header lays them out.
 ///

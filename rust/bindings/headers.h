@@ -27,3 +27,7 @@
 #include <uapi/rdma/irdma-abi.h>
 
 #include "../helpers/helpers.h"
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "../testing/words.h"
+#endif
