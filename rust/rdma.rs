@@ -26,6 +26,9 @@ mod bindings;
 #[path = "bindings/layout.rs"]
 mod layout;
 
+#[cfg(CONFIG_KUNIT = "y")]
+#[path = "rdma/address_tests.rs"]
+mod address_tests;
 #[path = "rdma/ah.rs"]
 pub mod ah;
 #[path = "rdma/client/mod.rs"]
