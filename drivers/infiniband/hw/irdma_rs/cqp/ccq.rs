@@ -2,6 +2,9 @@
 
 //! The control completion queue (CCQ): completion queue 0, read by the driver only.
 
+#[cfg(CONFIG_KUNIT = "y")]
+mod words_test;
+
 use super::{
     Code,
     Completed,

@@ -6,6 +6,9 @@
 //! process context, one event after the other, and then tells the device how many entries are free
 //! again.
 
+#[cfg(CONFIG_KUNIT = "y")]
+mod words_test;
+
 use crate::{
     cqp::{
         cmd,

@@ -25,4 +25,6 @@ pub(crate) mod memory;
 pub(crate) mod qpctx;
 pub(crate) mod rq;
 pub(crate) mod sq;
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;
 pub(crate) mod wqe;

@@ -18,6 +18,8 @@ mod probe;
 mod qp;
 mod sched;
 mod stag;
+#[cfg(CONFIG_KUNIT = "y")]
+mod words_test;
 
 pub(crate) use aeq::{
     CreateAeq,
