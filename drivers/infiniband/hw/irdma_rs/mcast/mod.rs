@@ -24,6 +24,8 @@ pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mac;
 pub(crate) mod membership;
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;
 pub(crate) mod view;
 pub(crate) mod vlan;
 
