@@ -41,6 +41,8 @@ mod events;
 mod features;
 mod hmc;
 mod ids;
+#[cfg(CONFIG_KUNIT = "y")]
+mod ids_test;
 mod lan;
 mod mcast;
 mod mem;

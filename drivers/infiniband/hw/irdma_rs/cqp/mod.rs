@@ -34,6 +34,8 @@ mod kept;
 mod op;
 mod request;
 mod ring;
+#[cfg(CONFIG_KUNIT = "y")]
+mod ring_test;
 mod wqe;
 
 pub(crate) use error::{

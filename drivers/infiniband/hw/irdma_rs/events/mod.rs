@@ -11,6 +11,8 @@
 pub(crate) mod aeq;
 pub(crate) mod ceq;
 pub(crate) mod table;
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;
 pub(crate) mod vectors;
 
 pub(crate) use aeq::{

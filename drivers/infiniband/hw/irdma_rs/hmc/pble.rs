@@ -7,6 +7,9 @@
 //! becomes a list of lists of 512 entries (level 2), if the caller can use one. Memory is added a
 //! segment at a time when the space that has memory is exhausted, and stays until unload.
 
+#[cfg(CONFIG_KUNIT = "y")]
+mod model_test;
+
 use super::{
     fpm::{
         Extent,

@@ -6,6 +6,9 @@
 //! number of queue pairs (a parameter of the module) instead of from what the device could do.
 //! PBLEs get memory when they are used.
 
+#[cfg(CONFIG_KUNIT = "y")]
+mod model_test;
+
 use super::{
     fpm::{
         space,
