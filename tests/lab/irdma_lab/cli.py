@@ -65,6 +65,11 @@ def _add_options(sub: argparse.ArgumentParser) -> None:
     add("--card", default="", metavar="NAME=N,...",
         help="what the virtual E810s offer, like qps=65536,mcast=4096; also cqs, mrs, ahs, "
              "arps, pbles, sds, ceqs")
+    add("--snoop", nargs="?", const="", metavar="SETTINGS",
+        help="switches learn stations and listen to IGMP and MLD; SETTINGS like "
+             "interval=5,response=1,unregistered=flood,fast_leave=true")
+    add("--switches", default="", metavar="LAYOUT",
+        help="several linked switches, like nic0/nic1,port0")
     add("--allow-warn", action="append", default=[], metavar="REGEX",
         help="kernel log lines that are no failure (may be repeated)")
     add("--append", default="", metavar="WORDS", help="more kernel parameters")
@@ -116,7 +121,8 @@ def parse(argv) -> tuple:
         command=command, driver=words.driver, guests=guests, cpus=words.cpus,
         mem=words.mem, kernel=words.kernel, share=words.share, pcap=words.pcap,
         timeout=getattr(words, "timeout", None), module_params=words.module_params,
-        card=words.card, allow_warn=words.allow_warn, append=words.append,
+        card=words.card, snoop=words.snoop, switches=words.switches,
+        allow_warn=words.allow_warn, append=words.append,
         leaks=words.leaks, modules=words.modules, coverage=words.coverage)
     options.check()
     return words.action, options, words.verbose

@@ -36,6 +36,8 @@ class Options:
     timeout: float = None
     module_params: str = ""
     card: str = ""
+    snoop: str = None
+    switches: str = ""
     allow_warn: list = field(default_factory=list)
     append: str = ""
     #: Whether kmemleak looks for leaks after the command.

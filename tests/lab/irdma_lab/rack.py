@@ -39,7 +39,8 @@ class Rack:
         self._program = program
         self.process = None
 
-    async def start(self, nics: int, ports: int, pcap=None, card: str = "") -> None:
+    async def start(self, nics: int, ports: int, pcap=None, card: str = "",
+                    snoop=None, switches: str = "") -> None:
         """Start it and wait until all its sockets listen.
 
         Raises EnvError with the end of its log when it does not come up.
@@ -48,6 +49,10 @@ class Rack:
                 "--ports", str(ports), "--log", self.log]
         if card:
             args += ["--card", card]
+        if snoop is not None:
+            args += ["--snoop", snoop] if snoop else ["--snoop"]
+        if switches:
+            args += ["--switches", switches]
         if pcap:
             args += ["--pcap", pcap]
         with open(self._errors, "wb") as errors:

@@ -176,7 +176,7 @@ class Session:
         self.rack = rack_module.Rack(self._rack_program, self.run.path, self.logs)
         nics = sum(seat.has_nic for seat in self.seats)
         await self.rack.start(nics, len(self.seats) - nics, options.pcap,
-                              options.card)
+                              options.card, options.snoop, options.switches)
         self.guests = [Guest(seat, self) for seat in self.seats]
         for guest in self.guests:
             guest.prepare(options.command, options.module_params)

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Loss, duplication and reordering, ordered by count.
+//! Loss, duplication, reordering, delay and corruption.
 //!
-//! A rule waits for the n-th frame of its kind and then acts on a number of frames. There is no
-//! chance and no clock in it, so a test that orders a rule knows which frame it hits.
+//! A rule acts by count: it waits for the n-th frame of its kind and then acts on a number of frames,
+//! so a test that orders it knows which frame it hits. Or it acts by rate, on a share of the frames
+//! chosen by a generator with a given seed: the same frames in the same order meet the same fate.
 
-use crate::frame::{is_roce, Frame};
+use crate::frame::{is_roce, Frame, HEADER};
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a rate is a share of.
+pub const MILLION: u32 = 1_000_000;
 
 /// The frames a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +33,15 @@ impl Kind {
             Self::Other => !is_roce(frame),
         }
     }
+
+    /// The name used in control commands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Roce => "roce",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// What happens to a frame.
@@ -37,6 +53,38 @@ pub enum Action {
     Duplicate,
     /// It arrives after so many later frames.
     Hold(u32),
+    /// It arrives so much later.
+    Delay(Duration),
+    /// It arrives with this bit changed, counted from behind the Ethernet header, modulo its length;
+    /// with one that the rule's generator chooses if `None`. Addresses stay, so it still arrives.
+    Corrupt(Option<u32>),
+}
+
+impl Action {
+    /// The name used in control commands.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Duplicate => "duplicate",
+            Self::Hold(_) => "hold",
+            Self::Delay(_) => "delay",
+            Self::Corrupt(_) => "corrupt",
+        }
+    }
+}
+
+/// Which of the frames of its kind a rule acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// `count` frames, beginning with the `nth` from now; 1 is the next one.
+    Count {
+        /// The first.
+        nth: u64,
+        /// How many.
+        count: u64,
+    },
+    /// So many of a million, until the rules are removed.
+    Rate(u32),
 }
 
 /// One order.
@@ -44,18 +92,82 @@ pub enum Action {
 pub struct Rule {
     /// Which frames count.
     pub kind: Kind,
-    /// The first frame acted on; 1 is the next one.
-    pub nth: u64,
-    /// Frames acted on.
-    pub count: u64,
+    /// Which of them it acts on.
+    pub choice: Choice,
     /// What happens to them.
     pub action: Action,
+    /// Seed of the rule's generator.
+    pub seed: u64,
+}
+
+impl Rule {
+    /// A rule that acts by count.
+    pub fn by_count(kind: Kind, nth: u64, count: u64, action: Action) -> Self {
+        Self {
+            kind,
+            choice: Choice::Count { nth, count },
+            action,
+            seed: 0,
+        }
+    }
+}
+
+/// A rule at work.
+struct Working {
+    rule: Rule,
+    /// Frames of its kind so far.
+    seen: u64,
+    /// How often it acted.
+    acted: u64,
+    random: ChaCha8Rng,
+}
+
+impl Working {
+    fn new(rule: Rule) -> Self {
+        Self {
+            rule,
+            seen: 0,
+            acted: 0,
+            random: ChaCha8Rng::seed_from_u64(rule.seed),
+        }
+    }
+
+    /// Counts a frame; `true` if the rule would act on it.
+    fn hits(&mut self) -> bool {
+        self.seen += 1;
+        match self.rule.choice {
+            Choice::Count { nth, count } => self.seen >= nth && self.acted < count,
+            Choice::Rate(rate) => self.random.next_u32() % MILLION < rate,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.rule.choice, Choice::Count { count, .. } if self.acted >= count)
+    }
+
+    /// The action on the frame that was hit, with what the rule left open chosen.
+    fn act(&mut self) -> Action {
+        self.acted += 1;
+        match self.rule.action {
+            Action::Corrupt(None) => Action::Corrupt(Some(self.random.next_u32())),
+            action => action,
+        }
+    }
+}
+
+/// What goes on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Now, in order.
+    pub now: Vec<Frame>,
+    /// After a time.
+    pub later: Vec<(Duration, Frame)>,
 }
 
 /// The rules of one direction of a port.
 #[derive(Default)]
 pub struct Impairments {
-    rules: Vec<Rule>,
+    rules: Vec<Working>,
     held: VecDeque<(u32, Frame)>,
     dropped: u64,
 }
@@ -63,12 +175,15 @@ pub struct Impairments {
 impl Impairments {
     /// Adds a rule; of several that hit the same frame the oldest acts.
     pub fn add(&mut self, rule: Rule) {
-        if rule.count > 0 {
-            self.rules.push(Rule {
-                nth: rule.nth.max(1),
-                ..rule
-            });
+        let working = Working::new(rule);
+        if !working.is_done() {
+            self.rules.push(working);
         }
+    }
+
+    /// The rules that still act, with how often each has.
+    pub fn list(&self) -> Vec<(Rule, u64)> {
+        self.rules.iter().map(|w| (w.rule, w.acted)).collect()
     }
 
     /// Removes all rules and returns the frames that were held back.
@@ -82,10 +197,10 @@ impl Impairments {
         self.dropped
     }
 
-    /// Counts `frame` against the rules and returns what goes on now, in order.
-    pub fn pass(&mut self, frame: Frame) -> Vec<Frame> {
+    /// Counts `frame` against the rules and returns what goes on.
+    pub fn pass(&mut self, frame: Frame) -> Passed {
+        let mut passed = Passed::default();
         let action = self.act_on(&frame);
-        let mut out = Vec::with_capacity(1);
         if action != Some(Action::Drop) {
             // Frames that pass count down those held before them.
             self.held
@@ -93,32 +208,44 @@ impl Impairments {
                 .for_each(|(after, _)| *after = after.saturating_sub(1));
         }
         match action {
-            None => out.push(frame),
-            Some(Action::Duplicate) => out.extend([frame.clone(), frame]),
-            Some(Action::Hold(after)) if after > 0 => self.held.push_back((after, frame)),
-            Some(Action::Hold(_)) => out.push(frame),
+            None | Some(Action::Hold(0)) => passed.now.push(frame),
+            Some(Action::Duplicate) => passed.now.extend([frame.clone(), frame]),
+            Some(Action::Hold(after)) => self.held.push_back((after, frame)),
+            Some(Action::Delay(time)) => passed.later.push((time, frame)),
+            Some(Action::Corrupt(bit)) => passed.now.push(corrupt(&frame, bit.unwrap_or(0))),
             Some(Action::Drop) => self.dropped += 1,
         }
         while self.held.front().is_some_and(|(after, _)| *after == 0) {
-            out.extend(self.held.pop_front().map(|(_, frame)| frame));
+            passed
+                .now
+                .extend(self.held.pop_front().map(|(_, frame)| frame));
         }
-        out
+        passed
     }
 
     /// The action of the first rule that hits; all rules count the frame.
     fn act_on(&mut self, frame: &[u8]) -> Option<Action> {
         let mut action = None;
-        for rule in self.rules.iter_mut().filter(|rule| rule.kind.covers(frame)) {
-            if rule.nth > 1 {
-                rule.nth -= 1;
-            } else if action.is_none() {
-                rule.count -= 1;
-                action = Some(rule.action);
+        for working in self.rules.iter_mut().filter(|w| w.rule.kind.covers(frame)) {
+            if working.hits() && action.is_none() {
+                action = Some(working.act());
             }
         }
-        self.rules.retain(|rule| rule.count > 0);
+        self.rules.retain(|working| !working.is_done());
         action
     }
+}
+
+/// The frame with one bit changed.
+fn corrupt(frame: &[u8], bit: u32) -> Frame {
+    let mut bytes = frame.to_vec();
+    let body = bytes.get_mut(HEADER..).unwrap_or_default();
+    let bit = usize::try_from(bit).unwrap_or(0);
+    let at = (bit / 8).checked_rem(body.len());
+    if let Some(byte) = at.and_then(|at| body.get_mut(at)) {
+        *byte ^= 1 << (bit % 8);
+    }
+    bytes.into()
 }
 
 #[cfg(test)]
@@ -129,18 +256,13 @@ mod tests {
         let mut impairments = Impairments::default();
         impairments.add(rule);
         (1..=frames)
-            .flat_map(|n| impairments.pass(vec![n].into()))
+            .flat_map(|n| impairments.pass(vec![n].into()).now)
             .map(|f| f[0])
             .collect()
     }
 
     fn rule(nth: u64, count: u64, action: Action) -> Rule {
-        Rule {
-            kind: Kind::Any,
-            nth,
-            count,
-            action,
-        }
+        Rule::by_count(Kind::Any, nth, count, action)
     }
 
     #[test]
@@ -162,20 +284,10 @@ mod tests {
     #[test]
     fn kinds_count_separately() {
         let mut impairments = Impairments::default();
-        impairments.add(Rule {
-            kind: Kind::Roce,
-            nth: 1,
-            count: 1,
-            action: Action::Drop,
-        });
-        assert_eq!(impairments.pass(vec![1].into()).len(), 1);
-        impairments.add(Rule {
-            kind: Kind::Other,
-            nth: 1,
-            count: 1,
-            action: Action::Drop,
-        });
-        assert_eq!(impairments.pass(vec![1].into()).len(), 0);
+        impairments.add(Rule::by_count(Kind::Roce, 1, 1, Action::Drop));
+        assert_eq!(impairments.pass(vec![1].into()).now.len(), 1);
+        impairments.add(Rule::by_count(Kind::Other, 1, 1, Action::Drop));
+        assert_eq!(impairments.pass(vec![1].into()).now.len(), 0);
         assert_eq!(impairments.dropped(), 1);
     }
 
@@ -183,7 +295,56 @@ mod tests {
     fn clearing_lets_held_frames_go() {
         let mut impairments = Impairments::default();
         impairments.add(rule(1, 1, Action::Hold(9)));
-        assert!(impairments.pass(vec![1].into()).is_empty());
+        assert!(impairments.pass(vec![1].into()).now.is_empty());
         assert_eq!(impairments.clear().len(), 1);
+    }
+
+    #[test]
+    fn rates_are_met_and_repeat_with_the_seed() {
+        let by_rate = |rate, seed| {
+            let mut impairments = Impairments::default();
+            impairments.add(Rule {
+                kind: Kind::Any,
+                choice: Choice::Rate(rate),
+                action: Action::Drop,
+                seed,
+            });
+            let lost = |_| impairments.pass(vec![0].into()).now.is_empty();
+            (0..10_000).map(lost).collect::<Vec<bool>>()
+        };
+        let count = |lost: &[bool]| lost.iter().filter(|lost| **lost).count();
+        let first = by_rate(100_000, 7);
+        assert!((900..1100).contains(&count(&first)), "{}", count(&first));
+        assert_eq!(first, by_rate(100_000, 7));
+        assert_ne!(first, by_rate(100_000, 8));
+        assert_eq!(count(&by_rate(0, 7)), 0);
+        assert_eq!(count(&by_rate(MILLION, 7)), 10_000);
+    }
+
+    #[test]
+    fn delays_are_handed_on() {
+        let mut impairments = Impairments::default();
+        let time = Duration::from_millis(5);
+        impairments.add(rule(1, 1, Action::Delay(time)));
+        let passed = impairments.pass(vec![1].into());
+        assert_eq!((passed.now.len(), passed.later.len()), (0, 1));
+        assert_eq!(passed.later[0].0, time);
+    }
+
+    #[test]
+    fn corruption_changes_one_bit_behind_the_header() {
+        let frame: Frame = vec![0; 60].into();
+        for seed in 0..50 {
+            let mut impairments = Impairments::default();
+            impairments.add(Rule {
+                seed,
+                ..rule(1, 1, Action::Corrupt(None))
+            });
+            let out = &impairments.pass(frame.clone()).now[0];
+            assert_eq!(out[..HEADER], [0; HEADER]);
+            assert_eq!(out.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+        }
+        assert_eq!(corrupt(&frame, 17)[HEADER + 2], 2);
+        assert_eq!(corrupt(&frame[..HEADER], 17).len(), HEADER);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The Ethernet fabric of the rack: one switch, a [`Port`] for each NIC and each plain guest.
+//! The Ethernet fabric of the rack: one switch or several, a [`Port`] for each NIC and each plain guest.
 //!
 //! A frame that a port sends passes the port's transmit [`Impairments`](impair::Impairments), is
 //! captured, is forwarded by the switch, waits in the queue of each port it goes to, passes
@@ -10,15 +10,20 @@
 //! "Transmit" and "receive" are the attached device's words everywhere in this crate.
 
 pub mod capture;
+pub mod clock;
 pub mod counters;
+pub mod fdb;
 pub mod forward;
 pub mod frame;
 pub mod impair;
 pub mod port;
 pub mod queue;
 pub mod recent;
+pub mod snoop;
 pub mod stream;
 pub mod switch;
+pub mod view;
+pub mod vlan;
 
 pub use port::{Port, Receiver};
 pub use switch::Fabric;

@@ -2,11 +2,12 @@
 //! A port of the switch and the link to the device behind it.
 
 use crate::capture::Capture;
+use crate::clock::Late;
 use crate::counters::{Counters, Traffic};
 use crate::forward::PortId;
 use crate::frame::{self, Frame};
 use crate::impair::{Impairments, Rule};
-use crate::queue::Queue;
+use crate::queue::{Entry, Queue};
 use crate::recent::Recent;
 use crate::switch::Fabric;
 use crate::{lock, Direction};
@@ -79,7 +80,7 @@ impl Port {
                 port.queue
                     .take()
                     .into_iter()
-                    .for_each(|frame| port.deliver(frame));
+                    .for_each(|entry| port.deliver(entry));
             };
             thread::Builder::new()
                 .name(format!("{} rx", self.name))
@@ -107,7 +108,13 @@ impl Port {
     pub fn set_link(&self, up: bool) {
         let was_up = self.link_up.swap(up, Ordering::AcqRel);
         let receiver = lock(&self.receiver).clone();
-        if let Some(receiver) = receiver.filter(|_| was_up != up) {
+        if was_up == up {
+            return;
+        }
+        if let Some(fabric) = self.fabric.upgrade() {
+            fabric.link_changed(self.id, up);
+        }
+        if let Some(receiver) = receiver {
             receiver.link_changed(up);
         }
     }
@@ -137,10 +144,19 @@ impl Port {
         queued
     }
 
-    fn deliver(&self, frame: Frame) {
-        let receiver = lock(&self.receiver).clone();
-        if let Some(receiver) = receiver {
-            self.pass(Direction::Receive, frame, |frame| receiver.receive(frame));
+    fn deliver(&self, entry: Entry) {
+        let Some(receiver) = lock(&self.receiver).clone() else {
+            return;
+        };
+        match entry {
+            Entry::Fresh(frame) => {
+                self.pass(Direction::Receive, frame, |frame| receiver.receive(frame));
+            }
+            Entry::Late(frame) if self.link_up() => {
+                self.passed(Direction::Receive, &frame);
+                receiver.receive(&frame);
+            }
+            Entry::Late(_) => self.counters.receive.link_down.add(1),
         }
     }
 
@@ -158,20 +174,63 @@ impl Port {
             traffic.link_down.add(1);
             return;
         }
-        let (lost, frames) = {
+        let (mut lost, passed) = {
             let mut impairments = lock(impairments);
             let before = impairments.dropped();
-            let frames = impairments.pass(frame);
-            (impairments.dropped() - before, frames)
+            let passed = impairments.pass(frame);
+            (impairments.dropped() - before, passed)
         };
+        for (delay, frame) in passed.later {
+            let late = Late {
+                port: self.id,
+                direction,
+                frame,
+            };
+            let fabric = self.fabric.upgrade();
+            lost += u64::from(!fabric.is_some_and(|fabric| fabric.delay(delay, late)));
+        }
         traffic.impaired.add(lost);
-        for frame in frames {
-            traffic.frames.add(1);
-            traffic.bytes.add(u64::try_from(frame.len()).unwrap_or(0));
-            lock(&self.recent).push(direction, &frame);
-            self.capture.frame(&frame);
+        for frame in passed.now {
+            self.passed(direction, &frame);
             onward(&frame);
         }
+    }
+
+    /// Counts, remembers and captures a frame that passed the link.
+    fn passed(&self, direction: Direction, frame: &Frame) {
+        let (_, traffic) = self.direction(direction);
+        traffic.frames.add(1);
+        traffic.bytes.add(u64::try_from(frame.len()).unwrap_or(0));
+        lock(&self.recent).push(direction, frame);
+        self.capture.frame(frame);
+    }
+
+    /// A frame from the device that was delayed goes on.
+    pub(crate) fn go_on_transmit(&self, fabric: &Fabric, frame: &Frame) {
+        if self.link_up() {
+            self.passed(Direction::Transmit, frame);
+            fabric.forward(self.id, frame);
+        } else {
+            self.counters.transmit.link_down.add(1);
+        }
+    }
+
+    /// A frame to the device that was delayed goes on: past the impairments, by the queue, since the
+    /// device may block.
+    pub(crate) fn go_on_receive(&self, frame: &Frame) {
+        if !self.queue.push_past(frame.clone()) {
+            self.counters.overflow.add(1);
+        }
+    }
+
+    /// The rules of a direction that still act, with how often each has.
+    pub fn impairments(&self, direction: Direction) -> Vec<(Rule, u64)> {
+        lock(self.direction(direction).0).list()
+    }
+
+    /// The port's number in its switch.
+    pub fn id(&self) -> PortId {
+        self.id
     }
 
     /// Adds an impairment to a direction.

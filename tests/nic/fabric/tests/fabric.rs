@@ -94,12 +94,7 @@ fn ordered_loss_hits_the_frame_it_names() {
     let (b, from_b) = device(&fabric, "b");
     b.impair(
         Direction::Receive,
-        Rule {
-            kind: Kind::Any,
-            nth: 2,
-            count: 1,
-            action: Action::Drop,
-        },
+        Rule::by_count(Kind::Any, 2, 1, Action::Drop),
     );
     (1..=3).for_each(|n| a.send(frame(n)));
     assert_eq!(next(&from_b), Event::Frame(frame(1)));

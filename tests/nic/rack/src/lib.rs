@@ -15,3 +15,4 @@ pub mod log;
 pub mod rack;
 pub mod registers;
 pub mod socket;
+pub mod switches;

@@ -5,6 +5,7 @@ use clap::Parser;
 use nic_bus::{Card, Host, LanFunction, RdmaFunction};
 use nic_lan::Lan;
 use nic_rack::rack::{Rack, Setup, MOST_CARDS, VECTORS};
+use nic_rack::switches::{Layout, Switches};
 use nic_rdma::Rdma;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -37,6 +38,21 @@ struct Args {
     #[arg(long, value_name = "NAME=N,..", default_value = "", value_parser = nic_rdma::Config::profile)]
     card: nic_rdma::Config,
 
+    /// Switches learn stations, instead of sending every frame everywhere.
+    #[arg(long)]
+    learn: bool,
+
+    /// Switches listen to IGMP and MLD, and ask themselves. SETTINGS like interval=5,response=1 (in
+    /// seconds), last_member, robustness, querier=false, fast_leave=true, unregistered=flood.
+    #[arg(long, value_name = "SETTINGS", num_args = 0..=1, default_missing_value = "",
+          value_parser = snoop_settings)]
+    snoop: Option<nic_fabric::snoop::Config>,
+
+    /// Several switches in a row: their ports with commas between, the switches with slashes, like
+    /// nic0,port0/nic1. What is not named is at the first.
+    #[arg(long, value_name = "LAYOUT", default_value = "", value_parser = Layout::parse)]
+    switches: Layout,
+
     /// Captures all frames into this directory.
     #[arg(long, value_name = "DIR")]
     pcap: Option<PathBuf>,
@@ -54,6 +70,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn snoop_settings(text: &str) -> Result<nic_fabric::snoop::Config, String> {
+    nic_fabric::snoop::Config::default().change(text)
 }
 
 /// The halves of a card.
@@ -82,6 +102,11 @@ fn run(args: Args) -> io::Result<()> {
         dir: args.dir,
         nics: args.nics,
         ports: args.ports,
+        switches: Switches {
+            layout: args.switches,
+            learn: args.learn,
+            snoop: args.snoop,
+        },
         pcap: args.pcap,
         log: args.log,
     };

@@ -5,6 +5,7 @@ use crate::card::{Card, MakeHalves, Slots};
 use crate::control::{channel, Control, Target};
 use crate::log::{CardLog, LogFile};
 use crate::socket::Sockets;
+use crate::switches::Switches;
 use nic_fabric::{stream, Fabric, Port};
 use nic_vfio::config::Identity;
 use nic_vfio::memory::GuestMemory;
@@ -29,6 +30,8 @@ pub struct Setup {
     pub nics: u8,
     /// Number of ports for plain guests.
     pub ports: u8,
+    /// The switches.
+    pub switches: Switches,
     /// Where captures go.
     pub pcap: Option<PathBuf>,
     /// Where the log goes.
@@ -38,8 +41,6 @@ pub struct Setup {
 /// A running rack. Its threads live until the process ends; dropping it removes its sockets.
 pub struct Rack {
     control: Arc<Control>,
-    /// Ports do not keep the switch alive.
-    _fabric: Arc<Fabric>,
     _sockets: Sockets,
 }
 
@@ -52,17 +53,20 @@ impl Rack {
     pub fn new(setup: &Setup, make_halves: MakeHalves<'_>) -> io::Result<Self> {
         let mut sockets = Sockets::new(&setup.dir);
         let log = LogFile::open(setup.log.as_deref())?;
-        let fabric = Fabric::new(setup.pcap.clone())?;
+        let fabrics = setup.switches.make(setup.pcap.as_deref())?;
+        let switch_of = |name: &str| setup.switches.of(name, &fabrics);
         std::fs::write(setup.dir.join("ice.pkg"), nic_ddp::package())?;
         let mut cards = Vec::new();
         for index in 0..setup.nics {
-            cards.push(plug_card(&mut sockets, &fabric, &log, index, make_halves)?);
+            let fabric = switch_of(&format!("nic{index}"))?;
+            cards.push(plug_card(&mut sockets, fabric, &log, index, make_halves)?);
         }
         let mut ports = Vec::new();
         for index in 0..setup.ports {
-            ports.push(plug_port(&mut sockets, &fabric, index)?);
+            let fabric = switch_of(&format!("port{index}"))?;
+            ports.push(plug_port(&mut sockets, fabric, index)?);
         }
-        let control = Arc::new(Control::new(cards, ports));
+        let control = Arc::new(Control::new(fabrics, cards, ports));
         for index in 0..usize::from(setup.nics) {
             let listener = sockets.listen(&format!("nic{index}.ctl"))?;
             channel::serve(listener, control.clone(), Target::Nic(index))?;
@@ -78,7 +82,6 @@ impl Rack {
         )?;
         Ok(Self {
             control,
-            _fabric: fabric,
             _sockets: sockets,
         })
     }

@@ -3,6 +3,7 @@
 
 use nic_rack::absent::{NoLan, NoRdma};
 use nic_rack::rack::{serial, Rack, Setup};
+use nic_rack::switches::Switches;
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,6 +16,7 @@ fn rack(dir: &Path) -> Rack {
         dir: dir.into(),
         nics: 2,
         ports: 2,
+        switches: Switches::default(),
         pcap: Some(dir.into()),
         log: Some(dir.join("log")),
     };
@@ -151,4 +153,107 @@ fn sockets_go_with_the_rack_and_may_be_stale_before() {
     ] {
         assert!(!dir.path().join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn switches_learn_snoop_and_know_vlans_on_demand() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rack = rack(dir.path());
+    let ask = |request| ask(dir.path(), "port0.ctl", request);
+    let result = |request| {
+        let answer = ask(request);
+        assert_eq!(answer["ok"], json!(true), "{answer}");
+        answer["result"].clone()
+    };
+    let show = result(json!({"cmd": "switch"}));
+    assert_eq!(
+        (&show["learn"], &show["snoop"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(show["ports"], json!(["nic0", "nic1", "port0", "port1"]));
+    let show = result(json!({"cmd": "switch", "snoop": "interval=60,fast_leave=true", "aging": 5}));
+    assert_eq!(show["snoop"]["interval"], json!(60.0));
+    assert_eq!(show["learn"]["aging"], json!(5));
+    let show = result(json!({"cmd": "switch", "snoop": "response=2"}));
+    assert_eq!(
+        show["snoop"]["fast_leave"],
+        json!(true),
+        "what is not named stays"
+    );
+
+    let (mut a, b) = (
+        connect(dir.path(), "port0.sock"),
+        connect(dir.path(), "port1.sock"),
+    );
+    let frame = [
+        &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5][..],
+        &[0; 46],
+    ]
+    .concat();
+    a.write_all(&[&[0, 0, 0, 60], &frame[..]].concat()).unwrap();
+    // The switch's own queries come as well.
+    while receive_any(&b) != frame {}
+    let stations = result(json!({"cmd": "stations"}));
+    assert_eq!(
+        stations,
+        json!([{"vlan": 0, "mac": "02:00:00:00:00:01", "port": "port0"}])
+    );
+    assert_eq!(
+        result(json!({"cmd": "members"})),
+        json!({"groups": [], "routers": []})
+    );
+    assert_eq!(
+        result(json!({"cmd": "vlan", "untagged": "5", "tagged": "7,8"})),
+        json!({"transparent": false, "untagged": 5, "tagged": [7, 8]})
+    );
+    assert_eq!(
+        result(json!({"cmd": "vlan", "port": 1})),
+        json!({"transparent": true})
+    );
+    assert_eq!(
+        result(json!({"cmd": "switch", "snoop": false}))["snoop"],
+        json!(null)
+    );
+    for request in [
+        json!({"cmd": "switch", "switch": 1}),
+        json!({"cmd": "switch", "snoop": "x=1"}),
+        json!({"cmd": "switch", "snoop": 1}),
+        json!({"cmd": "vlan", "untagged": 4095}),
+        json!({"cmd": "vlan", "tagged": "5,x"}),
+        json!({"cmd": "vlan", "transparent": true, "untagged": 5}),
+    ] {
+        assert_eq!(ask(request.clone())["ok"], json!(false), "{request}");
+    }
+}
+
+/// The next frame, of any length.
+fn receive_any(mut stream: &UnixStream) -> Vec<u8> {
+    let mut len = [0; 4];
+    stream.read_exact(&mut len).unwrap();
+    let mut frame = vec![0; u32::from_be_bytes(len) as usize];
+    stream.read_exact(&mut frame).unwrap();
+    frame
+}
+
+#[test]
+fn impairments_are_ordered_and_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let _rack = rack(dir.path());
+    let ask = |request| ask(dir.path(), "port0.ctl", request);
+    for request in [
+        json!({"cmd": "drop", "rate": 1000, "seed": 7}),
+        json!({"cmd": "delay", "ms": 20, "dir": "tx", "kind": "any"}),
+        json!({"cmd": "corrupt", "bit": 3, "nth": 2}),
+    ] {
+        assert_eq!(ask(request.clone())["ok"], json!(true), "{request}");
+    }
+    let list = ask(json!({"cmd": "impairments"}))["result"].clone();
+    assert_eq!(list["tx"][0]["action"], json!("delay"));
+    assert_eq!(list["rx"][0]["rate"], json!(1000));
+    assert_eq!(list["rx"][1]["nth"], json!(2));
+    ask(json!({"cmd": "drop", "clear": true}));
+    let list = ask(json!({"cmd": "impairments"}))["result"].clone();
+    assert_eq!(list, json!({"tx": [], "rx": []}));
+    let refused = ask(json!({"cmd": "drop", "rate": 1_000_001}));
+    assert_eq!(refused["ok"], json!(false));
 }

@@ -12,8 +12,8 @@ use std::net::{IpAddr, Ipv6Addr};
 const SOURCE_MAC: [u8; 6] = [0x02, 0xe8, 0x10, 0xff, 0xff, 0xfe];
 const SOURCE_IPV4: [u8; 4] = [10, 99, 0, 250];
 const SOURCE_IPV6: Ipv6Addr = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 0xfa);
-/// Q_Key unless one is given: that of the guests' test programs.
-const QKEY: u32 = 0x1111_1111;
+/// Q_Key unless one is given: that of the connection manager, which the test programs use as well.
+const QKEY: u32 = 0x0123_4567;
 const SOURCE_PORT: u16 = 0xC000;
 const LARGEST: u64 = 4096;
 

@@ -16,7 +16,11 @@ const HELP: &[&str] = &[
     "aqfault [op=NAME|NUMBER [nth=N] [count=N] [code=N]] | clear=true",
     "inject frame=HEX | cause=NAME | ae=.. | critical=..",
     "drop|duplicate [dir=rx|tx] [kind=roce|any|other] [nth=N] [count=N] | clear=true",
-    "hold [after=K] [dir=..] [kind=..] [nth=N] [count=N]",
+    "hold [after=K] | delay [ms=N] | corrupt [bit=N]  with dir, kind, nth and count as well",
+    "all of these with rate=N [seed=N], of a million, instead of nth and count",
+    "impairments | stations | members",
+    "switch [learn=BOOL] [aging=SECONDS] [snoop=BOOL|interval=SECONDS,..]",
+    "vlan [untagged=N] [tagged=N,N,..] | transparent=true",
     "interrupts [lose=N vector=V]",
     "capture on=BOOL",
 ];

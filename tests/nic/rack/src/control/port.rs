@@ -3,9 +3,10 @@
 
 use super::request::Request;
 use super::Answer;
-use nic_fabric::impair::{Action, Kind, Rule};
+use nic_fabric::impair::{Action, Choice, Kind, Rule, MILLION};
 use nic_fabric::{Direction, Port};
 use serde_json::{json, Map, Value};
+use std::time::Duration;
 
 /// Carries out `request`, or `None` if it is not about the port.
 pub fn execute(port: &Port, request: &Request) -> Option<Answer> {
@@ -17,6 +18,9 @@ pub fn execute(port: &Port, request: &Request) -> Option<Answer> {
         "drop" => impair(port, request, Action::Drop),
         "duplicate" => impair(port, request, Action::Duplicate),
         "hold" => hold(port, request),
+        "delay" => delay(port, request),
+        "corrupt" => corrupt(port, request),
+        "impairments" => Ok(impairments(port)),
         "inject" if request.get("frame").is_some() => inject(port, request),
         "capture" => capture(port, request),
         _ => return None,
@@ -72,7 +76,8 @@ fn kind(request: &Request) -> Result<Kind, String> {
     }
 }
 
-/// `drop|duplicate|hold [dir=rx|tx] [kind=any|roce|other] [nth=N] [count=N]`, or `clear=true`.
+/// `drop|duplicate|.. [dir=rx|tx] [kind=any|roce|other]` with `[nth=N] [count=N]` or
+/// `rate=N [seed=N]`, or `clear=true`.
 fn impair(port: &Port, request: &Request, action: Action) -> Answer {
     if request.flag("clear")? == Some(true) {
         port.clear_impairments();
@@ -80,12 +85,64 @@ fn impair(port: &Port, request: &Request, action: Action) -> Answer {
     }
     let rule = Rule {
         kind: kind(request)?,
-        nth: request.number("nth")?.unwrap_or(1),
-        count: request.number("count")?.unwrap_or(1),
+        choice: choice(request)?,
         action,
+        seed: request.number("seed")?.unwrap_or(0),
     };
     port.impair(direction(request)?, rule);
     Ok(json!({}))
+}
+
+/// `nth` and `count`, or `rate`, so many of a million.
+fn choice(request: &Request) -> Result<Choice, String> {
+    match request.number("rate")? {
+        None => Ok(Choice::Count {
+            nth: request.number("nth")?.unwrap_or(1),
+            count: request.number("count")?.unwrap_or(1),
+        }),
+        Some(rate) => u32::try_from(rate)
+            .ok()
+            .filter(|rate| *rate <= MILLION)
+            .map(Choice::Rate)
+            .ok_or_else(|| format!("rate {rate}: of a million")),
+    }
+}
+
+/// `delay ms=N ...`: the frame goes on after N milliseconds.
+fn delay(port: &Port, request: &Request) -> Answer {
+    let time = Duration::from_millis(request.number("ms")?.unwrap_or(1));
+    impair(port, request, Action::Delay(time))
+}
+
+/// `corrupt [bit=N] ...`: one bit of the frame is changed.
+fn corrupt(port: &Port, request: &Request) -> Answer {
+    let bit = request.number("bit")?.map(u32::try_from).transpose();
+    let bit = bit.map_err(|_| "corrupt: bit is too large")?;
+    impair(port, request, Action::Corrupt(bit))
+}
+
+/// `impairments`: what still acts, and how often it has.
+fn impairments(port: &Port) -> Value {
+    let of = |direction: Direction| -> Vec<Value> {
+        let rules = port.impairments(direction).into_iter();
+        rules
+            .map(|(rule, acted)| {
+                let (nth, count, rate) = match rule.choice {
+                    Choice::Count { nth, count } => (Some(nth), Some(count), None),
+                    Choice::Rate(rate) => (None, None, Some(rate)),
+                };
+                json!({
+                    "action": rule.action.name(),
+                    "kind": rule.kind.name(),
+                    "nth": nth,
+                    "count": count,
+                    "rate": rate,
+                    "acted": acted,
+                })
+            })
+            .collect()
+    };
+    json!({"tx": of(Direction::Transmit), "rx": of(Direction::Receive)})
 }
 
 /// `hold after=K ...`: the frame goes on after K later ones.
