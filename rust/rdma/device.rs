@@ -173,6 +173,10 @@ pub enum Mtu {
     Mtu4096,
 }
 
+/// Octets of all headers and trailers of a RoCE packet behind the Ethernet header: GRH, UDP, BTH, XRC,
+/// atomic and ICRC.
+const ROCE_HEADERS: u32 = 40 + 8 + 12 + 4 + 28 + 4;
+
 impl Mtu {
     /// The largest MTU of at most `octets`, if any.
     pub fn for_octets(octets: u32) -> Option<Self> {
@@ -184,6 +188,13 @@ impl Mtu {
             256.. => Self::Mtu256,
             _ => return None,
         })
+    }
+
+    /// The largest MTU for which there is room in Ethernet frames with `octets` of payload, whatever
+    /// headers a packet has, if any. The core's rdma_cm derives the MTU of a path in the same way
+    /// (`iboe_get_mtu()`), so a port never promises more than a path.
+    pub fn for_ethernet(octets: u32) -> Option<Self> {
+        Self::for_octets(octets.saturating_sub(ROCE_HEADERS))
     }
 
     /// Octets of payload.

@@ -197,7 +197,7 @@ impl Operations for Irdma {
         Ok(PortAttrs {
             active: netdev.is_link_up(),
             max_mtu: Mtu::Mtu4096,
-            active_mtu: Mtu::for_octets(netdev.mtu()).unwrap_or(Mtu::Mtu256),
+            active_mtu: Mtu::for_ethernet(netdev.mtu()).unwrap_or(Mtu::Mtu256),
             gid_tbl_len: GID_TABLE_LEN,
             pkey_tbl_len: PKEY_TABLE_LEN,
             port_cap_flags: PortCaps::CM_SUP.with(PortCaps::REINIT_SUP),

@@ -56,9 +56,9 @@ use crate::{
 /// The only port.
 const PORT: u32 = 1;
 
-/// Returns the bytes of payload that a datagram may have.
+/// Returns the bytes of payload that a datagram may have: what `query_port` says.
 pub(super) fn datagram_mtu(dev: &Dev) -> Result<u16> {
-    let mtu = Mtu::for_octets(dev.port.netdev()?.mtu()).unwrap_or(Mtu::Mtu256);
+    let mtu = Mtu::for_ethernet(dev.port.netdev()?.mtu()).unwrap_or(Mtu::Mtu256);
     Ok(u16::try_from(mtu.octets())?)
 }
 
