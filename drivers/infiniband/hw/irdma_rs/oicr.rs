@@ -72,6 +72,6 @@ pub(crate) fn handle(dev: &Dev, register: u32) {
     }
     if reset {
         dev_err!(port.log(), "requesting a reset of the function\n");
-        port.request_reset();
+        dev.cqp.reset();
     }
 }

@@ -667,6 +667,13 @@ impl Cqp {
         self.drain();
     }
 
+    /// The device has failed for good: ends all operations and asks for a reset of the function. Any
+    /// context.
+    pub(crate) fn reset(&self) {
+        self.shut(EBUSY);
+        self.port.request_reset();
+    }
+
     /// Ends all operations, now and later, with `reason`: the function is going away or is being
     /// reset. Nothing is written to the device any more.
     pub(crate) fn shut(&self, reason: Error) {
@@ -698,7 +705,7 @@ impl Cqp {
     fn report(&self, op: Op, outcome: Outcome) -> Outcome {
         if let Err(Failure::Refused(code)) = outcome {
             if code == Code::FATAL {
-                self.port.request_reset();
+                self.reset();
             }
             if !code.is_expected() {
                 dev_err!(

@@ -293,7 +293,7 @@ fn handle(dev: &Dev, event: &AsyncEvent) {
             dev.port.log(),
             "asynchronous event queue: overflow, requesting a reset of the function\n"
         );
-        dev.port.request_reset();
+        dev.cqp.reset();
         return;
     }
     if event.code.is_fatal() {
@@ -302,7 +302,7 @@ fn handle(dev: &Dev, event: &AsyncEvent) {
             "asynchronous event {:#06x}: requesting a reset of the function\n",
             event.code.0
         );
-        dev.port.request_reset();
+        dev.cqp.reset();
         return;
     }
     if event.code.is_harmless() {
