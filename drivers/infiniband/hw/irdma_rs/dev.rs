@@ -20,7 +20,8 @@ use crate::{
     ids::IdSpace,
     lan::Port,
     regs::*,
-    sched::Scheduler, //
+    sched::Scheduler,
+    tc, //
 };
 use kernel::{
     prelude::*,
@@ -107,6 +108,9 @@ pub(crate) struct Dev {
     pub(crate) arp: Arc<ArpTable>,
     /// Queue sets.
     pub(crate) scheduler: Arc<Scheduler>,
+    /// The change of traffic classes under way.
+    #[pin]
+    pub(crate) tc: tc::Change,
     /// Runs work items of the verbs, in no order.
     pub(crate) work: OwnedQueue,
     /// Completion event queues; completion vectors of the device.
@@ -155,6 +159,7 @@ impl Dev {
                 cqs <- cqs,
                 arp,
                 scheduler,
+                tc <- tc::Change::new(),
                 work,
                 ceqs: Atomic::new(0),
                 firmware,

@@ -9,7 +9,8 @@
 //!   device;
 //! - [`cqp`]: the control queue pair, by which orders are given;
 //! - [`hmc`]: host memory the device keeps its objects in; [`events`]: what the device tells by itself;
-//! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets;
+//! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets; [`tc`]: what to do when the
+//!   traffic classes change;
 //! - [`queues`]: send, receive and completion queues; [`mcast`]: multicast groups;
 //! - [`verbs`]: what the RDMA core asks for;
 //! - [`watchdog`], [`oicr`]: what to do about a device in trouble;
@@ -50,6 +51,7 @@ mod oicr;
 mod queues;
 mod regs;
 mod sched;
+mod tc;
 mod verbs;
 mod watchdog;
 
@@ -124,6 +126,13 @@ impl iidc::Driver for IrdmaDriver {
     fn event(data: Pin<&Bound>, events: iidc::Events) {
         if events.contains(iidc::Event::CriticalError) {
             oicr::handle(data.core.dev(), events.register());
+        }
+        let dev = data.core.dev();
+        if events.contains(iidc::Event::BeforeTcChange) {
+            dev.tc.before(dev);
+        }
+        if events.contains(iidc::Event::AfterTcChange) {
+            dev.tc.after(dev);
         }
         // The MTU is read from the net device whenever it matters.
     }

@@ -7,6 +7,15 @@
 //! may be enabled. Nodes exist while a queue pair, or a multicast group, uses them; whoever uses a leaf
 //! holds a [`QueueSet`].
 //!
+//! # When the traffic classes change
+//!
+//! The LAN driver rebuilds its own scheduler then, and the device's tree has to be taken down before
+//! and made again after: [`Scheduler::freeze`], [`Scheduler::uproot`], [`Scheduler::thaw`]. A
+//! [`QueueSet`] from before is not current any more ([`QueueSet::is_current`]); who holds it takes a new
+//! one and tells the device. Who wants to join meanwhile waits.
+//!
+//! # Locking
+//!
 //! The lock is held across control operations and calls of the LAN driver: process context only. It
 //! is taken before all locks of the control queue and after all others of this driver.
 
@@ -25,11 +34,22 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
+    time::Msecs,
 };
-use rdma::iidc::Qset;
+use rdma::{
+    iidc::{
+        QosParams,
+        Qset, //
+    },
+    sys::completion::Completion,
+};
 
 /// Node id of the root.
 const ROOT: u16 = 0;
@@ -42,6 +62,9 @@ const FIRST_LEAF: u16 = 2;
 
 /// Traffic classes.
 const CLASSES: usize = 8;
+
+/// How long to wait for the end of a change of the traffic classes.
+const CHANGE_TIMEOUT: Msecs = 5000;
 
 /// Most a handle may be: it has ten bits in queue pair contexts and multicast operations.
 const MAX_HANDLE: u32 = 0x3ff;
@@ -58,6 +81,34 @@ struct Tree {
     /// Root and VSI node are in the device.
     trunk: bool,
     leaves: [Option<Leaf>; CLASSES],
+    qos: QosParams,
+    /// The traffic classes are about to change: nobody may join.
+    frozen: bool,
+}
+
+impl Tree {
+    /// Traffic class of a user priority.
+    fn traffic_class(&self, priority: u8) -> u8 {
+        let class = self
+            .qos
+            .up2tc
+            .get(usize::from(priority))
+            .copied()
+            .unwrap_or(0);
+        if class < self.qos.num_tc {
+            class
+        } else {
+            0
+        }
+    }
+
+    /// Weight of a traffic class among the others.
+    fn weight(&self, class: u8) -> u8 {
+        self.qos
+            .tc
+            .get(usize::from(class))
+            .map_or(1, |class| class.rel_bw.max(1))
+    }
 }
 
 /// The work scheduler of one function.
@@ -67,25 +118,37 @@ pub(crate) struct Scheduler {
     cqp: Arc<Cqp>,
     #[pin]
     tree: Mutex<Tree>,
+    /// Times that the tree was taken down. Changes under the lock.
+    generation: Atomic<u32>,
+    /// Complete while nobody has to wait.
+    #[pin]
+    thawed: Completion,
 }
 
 impl Scheduler {
     /// A scheduler without any node.
     pub(crate) fn new(port: Arc<Port>, cqp: Arc<Cqp>) -> Result<Arc<Self>> {
-        Arc::pin_init(
+        let qos = port.qos()?;
+        let scheduler = Arc::pin_init(
             pin_init!(Self {
                 port,
                 cqp,
+                generation: Atomic::new(0),
+                thawed <- Completion::new(),
                 tree <- new_mutex!(
                     Tree {
                         trunk: false,
                         leaves: [const { None }; CLASSES],
+                        qos,
+                        frozen: false,
                     },
                     "Scheduler::tree"
                 ),
             }),
             GFP_KERNEL,
-        )
+        )?;
+        scheduler.thawed.complete_all();
+        Ok(scheduler)
     }
 
     fn node(&self, id: u16, parent: u16) -> Node {
@@ -100,13 +163,13 @@ impl Scheduler {
         }
     }
 
-    fn leaf_node(&self, class: u8, enabled: bool) -> Node {
+    fn leaf_node(&self, tree: &Tree, class: u8, enabled: bool) -> Node {
         Node {
             id: FIRST_LEAF + u16::from(class),
             parent: VSI,
             leaf: true,
             enabled,
-            weight: self.port.class_weight(class),
+            weight: tree.weight(class),
             traffic_class: class,
             vsi: self.port.vsi(),
         }
@@ -138,16 +201,16 @@ impl Scheduler {
         tree.trunk = false;
     }
 
-    fn grow_leaf(&self, class: u8) -> Result<Leaf> {
-        let handle = self.order(NodeOp::Add, self.leaf_node(class, false))?;
-        let grown = self.enable_leaf(class, handle);
+    fn grow_leaf(&self, tree: &Tree, class: u8) -> Result<Leaf> {
+        let handle = self.order(NodeOp::Add, self.leaf_node(tree, class, false))?;
+        let grown = self.enable_leaf(tree, class, handle);
         if grown.is_err() {
-            let _ = self.order(NodeOp::Delete, self.leaf_node(class, false));
+            let _ = self.order(NodeOp::Delete, self.leaf_node(tree, class, false));
         }
         grown
     }
 
-    fn enable_leaf(&self, class: u8, handle: u32) -> Result<Leaf> {
+    fn enable_leaf(&self, tree: &Tree, class: u8, handle: u32) -> Result<Leaf> {
         if handle > MAX_HANDLE {
             dev_err!(
                 self.port.log(),
@@ -164,7 +227,7 @@ impl Scheduler {
             );
         })?;
         // On failure the set is taken out of the LAN driver again by its destructor.
-        self.order(NodeOp::Modify, self.leaf_node(class, true))?;
+        self.order(NodeOp::Modify, self.leaf_node(tree, class, true))?;
         Ok(Leaf {
             users: 0,
             handle,
@@ -176,14 +239,24 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Those of the control operations and of the LAN driver.
+    /// Those of the control operations and of the LAN driver; `EBUSY` if the traffic classes are being
+    /// changed and that does not end.
     pub(crate) fn join(self: &Arc<Self>, priority: u8) -> Result<QueueSet> {
-        let class = self.port.traffic_class(priority);
         let mut tree = self.tree.lock();
+        if tree.frozen {
+            drop(tree);
+            // Whether it was in time or not, only the lock tells how things are.
+            let _ = self.thawed.wait_timeout(CHANGE_TIMEOUT);
+            tree = self.tree.lock();
+            if tree.frozen {
+                return Err(EBUSY);
+            }
+        }
+        let class = tree.traffic_class(priority);
         let place = usize::from(class);
         if tree.leaves.get(place).ok_or(EINVAL)?.is_none() {
             self.grow_trunk(&mut tree)?;
-            match self.grow_leaf(class) {
+            match self.grow_leaf(&tree, class) {
                 Ok(leaf) => {
                     if let Some(place) = tree.leaves.get_mut(place) {
                         *place = Some(leaf);
@@ -204,30 +277,81 @@ impl Scheduler {
         Ok(QueueSet {
             handle: leaf.handle,
             class,
+            generation: self.generation.load(Relaxed),
             scheduler: self.clone(),
         })
     }
 
-    fn leave(&self, class: u8) {
+    fn leave(&self, class: u8, generation: u32) {
         let mut tree = self.tree.lock();
-        let Some(place) = tree.leaves.get_mut(usize::from(class)) else {
+        if self.generation.load(Relaxed) != generation {
+            // It has been taken down.
             return;
-        };
-        let Some(leaf) = place.as_mut() else {
+        }
+        let leaf = tree
+            .leaves
+            .get_mut(usize::from(class))
+            .and_then(Option::as_mut);
+        let Some(leaf) = leaf else {
             return;
         };
         leaf.users = leaf.users.saturating_sub(1);
-        if leaf.users != 0 {
-            return;
+        if leaf.users == 0 {
+            self.cut_leaf(&mut tree, class);
+            self.cut_trunk(&mut tree);
         }
-        let deleted = self.order(NodeOp::Delete, self.leaf_node(class, false));
+    }
+
+    /// Takes a leaf down that nobody uses, or that nobody is to use any more.
+    fn cut_leaf(&self, tree: &mut Tree, class: u8) {
+        let deleted = self.order(NodeOp::Delete, self.leaf_node(tree, class, false));
+        let Some(place) = tree.leaves.get_mut(usize::from(class)) else {
+            return;
+        };
         if deleted.is_err() && self.cqp.is_alive() {
             // The device still has it: it serves whoever joins next, and goes after that.
+            if let Some(leaf) = place {
+                leaf.users = 0;
+            }
             return;
         }
         // Drops the LAN driver's side after the device's.
         drop(place.take());
+    }
+
+    /// From here on nobody can join: the traffic classes are about to change. Process context.
+    pub(crate) fn freeze(&self) {
+        let mut tree = self.tree.lock();
+
+        if !tree.frozen {
+            tree.frozen = true;
+            // Whoever waited for the end of an earlier change may go on waiting, for no longer than he
+            // would have anyway.
+            self.thawed.reinit();
+        }
+    }
+
+    /// Takes the whole tree down, whoever uses it: no queue pair sends any more. Process context.
+    pub(crate) fn uproot(&self) {
+        let mut tree = self.tree.lock();
+
+        self.generation.fetch_add(1, Relaxed);
+        for class in 0..CLASSES {
+            if matches!(tree.leaves.get(class), Some(Some(_))) {
+                // CAST: Less than eight.
+                self.cut_leaf(&mut tree, class as u8);
+            }
+        }
         self.cut_trunk(&mut tree);
+    }
+
+    /// The traffic classes have changed to `qos`: everybody may join again. Process context.
+    pub(crate) fn thaw(&self, qos: QosParams) {
+        let mut tree = self.tree.lock();
+
+        tree.qos = qos;
+        tree.frozen = false;
+        self.thawed.complete_all();
     }
 }
 
@@ -235,6 +359,7 @@ impl Scheduler {
 pub(crate) struct QueueSet {
     handle: u16,
     class: u8,
+    generation: u32,
     scheduler: Arc<Scheduler>,
 }
 
@@ -243,10 +368,15 @@ impl QueueSet {
     pub(crate) fn handle(&self) -> u16 {
         self.handle
     }
+
+    /// Whether the device still has it. Not for good: the traffic classes may change.
+    pub(crate) fn is_current(&self) -> bool {
+        self.scheduler.generation.load(Relaxed) == self.generation
+    }
 }
 
 impl Drop for QueueSet {
     fn drop(&mut self) {
-        self.scheduler.leave(self.class);
+        self.scheduler.leave(self.class, self.generation);
     }
 }

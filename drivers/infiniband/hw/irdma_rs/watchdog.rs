@@ -4,7 +4,7 @@
 //!
 //! Who waits for an operation notices when the device has stalled. Some operations are posted and left
 //! to a closure, such as the destruction of an address handle: if the device loses one of these, only a
-//! look from time to time finds out.
+//! look from time to time finds out. Likewise for a change of the traffic classes that never ends.
 
 use crate::dev::Dev;
 use kernel::{
@@ -41,6 +41,7 @@ impl WorkItem for Look {
 
     fn run(this: Arc<Look>) {
         this.dev.cqp.check_progress();
+        this.dev.tc.look(&this.dev);
         // A dead queue needs no more looking after.
         if this.dev.cqp.is_alive() {
             Look::later(&this);

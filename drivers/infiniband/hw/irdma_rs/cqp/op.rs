@@ -69,6 +69,8 @@ ops! {
     CreateMcastGrp = 0x26, "CREATE_MCAST_GRP";
     ModifyMcastGrp = 0x27, "MODIFY_MCAST_GRP";
     DestroyMcastGrp = 0x28, "DESTROY_MCAST_GRP";
+    SuspendQp = 0x29, "SUSPEND_QP";
+    ResumeQp = 0x2a, "RESUME_QP";
     ShmcPagesAllocated = 0x2b, "SHMC_PAGES_ALLOCATED";
     WorkSchedNode = 0x2c, "WORK_SCHED_NODE";
 }

@@ -21,6 +21,8 @@ pub(crate) use aeq::{
 };
 pub(crate) use table::Table;
 
+use kernel::time::Msecs;
+
 /// The half of a completion queue that events reach.
 pub(crate) trait CqEvents: Send + Sync {
     /// There are new completions and the queue was armed. Hard interrupt context.
@@ -35,4 +37,15 @@ pub(crate) trait QpEvents: Send + Sync {
     /// The device reports something about the queue pair. Process context; may sleep and may give
     /// orders to the device. Events of one function come one after the other.
     fn event(&self, event: &AsyncEvent);
+
+    /// Has the queue pair stop sending, as its queue set goes away. Process context.
+    fn suspend(&self);
+
+    /// Waits until a queue pair that was suspended stands still, for `limit` milliseconds at most; one that does not is
+    /// moved to the error state. Process context.
+    fn wait_suspended(&self, limit: Msecs);
+
+    /// Has the queue pair go on in a queue set of the new traffic classes; one for which that fails is
+    /// moved to the error state. Process context.
+    fn resume(&self);
 }

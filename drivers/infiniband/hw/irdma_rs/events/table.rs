@@ -55,6 +55,15 @@ impl<T: ?Sized + Send + Sync> Table<T> {
         self.entries.lock().get_mut(number as usize)?.take()
     }
 
+    /// Goes through what is known, in the order of numbers. The lock is not held between two steps:
+    /// what comes or goes meanwhile may be missed. Any context.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Arc<T>> + '_ {
+        let len = self.entries.lock().len();
+
+        // CAST: The table was made for a number of 32 bits.
+        (0..len as u32).filter_map(|number| self.get(number))
+    }
+
     /// What is known under `number`, which may be any value a device can make up.
     pub(crate) fn get(&self, number: u32) -> Option<Arc<T>> {
         self.entries.lock().get(number as usize)?.clone()

@@ -52,7 +52,6 @@ pub(crate) struct Port {
     log: ARef<Device>,
     pf_id: u8,
     vsi: u16,
-    qos: QosParams,
     pci_id: PciIds,
     guid: [u8; 8],
     /// A reset was requested: asking once is enough.
@@ -71,7 +70,6 @@ impl Port {
             log: log.into(),
             pf_id: live.pf_id(),
             vsi: live.vport_id(),
-            qos: live.qos(),
             pci_id: live.pci_ids(),
             guid: live.netdev().mac().eui64(),
             reset_requested: AtomicFlag::new(false),
@@ -205,27 +203,14 @@ impl Port {
         }
     }
 
-    /// Traffic class of a user priority.
-    pub(crate) fn traffic_class(&self, priority: u8) -> u8 {
-        let class = self
-            .qos
-            .up2tc
-            .get(usize::from(priority))
-            .copied()
-            .unwrap_or(0);
-        if class < self.qos.num_tc {
-            class
-        } else {
-            0
-        }
-    }
-
-    /// Weight of a traffic class among the others.
-    pub(crate) fn class_weight(&self, class: u8) -> u8 {
-        self.qos
-            .tc
-            .get(usize::from(class))
-            .map_or(1, |class| class.rel_bw.max(1))
+    /// The traffic classes as the LAN driver has set them up. To be read when the function is brought
+    /// up, and when the LAN driver says that they have changed.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` once the function is taken back.
+    pub(crate) fn qos(&self) -> Result<QosParams> {
+        Ok(self.function.access()?.qos())
     }
 
     /// Adds a queue set to the LAN driver's scheduler. Process context.

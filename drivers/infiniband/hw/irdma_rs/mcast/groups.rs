@@ -57,7 +57,8 @@ use crate::{
     },
     dev::Dev,
     ids::Id,
-    sched::QueueSet, //
+    sched::QueueSet,
+    tc::QueueSetUser, //
 };
 
 /// The priority of what a group's members receive.
@@ -87,6 +88,10 @@ impl Hardware for Device {
 
     fn share(&self) -> Result<QueueSet> {
         self.dev.scheduler.join(PRIORITY)
+    }
+
+    fn is_current(&self, share: &QueueSet) -> bool {
+        share.is_current()
     }
 
     fn execute(
@@ -265,6 +270,12 @@ impl Groups {
     #[allow(dead_code, reason = "for those who show groups")]
     pub(crate) fn view(&self, after: Option<GroupKey>) -> Option<GroupView> {
         self.list.view(after)
+    }
+}
+
+impl QueueSetUser for Groups {
+    fn queue_sets_changed(&self) {
+        self.list.refresh(&self.device);
     }
 }
 

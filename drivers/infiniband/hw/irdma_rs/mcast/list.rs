@@ -114,6 +114,11 @@ pub(crate) trait Hardware {
     /// Takes such a share. May sleep.
     fn share(&self) -> Result<Self::Share>;
 
+    /// Returns whether a share is still what it was when it was taken.
+    fn is_current(&self, _share: &Self::Share) -> bool {
+        true
+    }
+
     /// Carries out `command` on the group with the given key and index and member words; returns
     /// when the device has answered. May sleep.
     ///
@@ -307,12 +312,7 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
         group: &Group<N, S>,
         state: &mut State<N, S>,
     ) -> Result {
-        let created = hw.share().map_err(Failure::Refused).and_then(|share| {
-            state.share = Some(share);
-            Self::tell(hw, Command::Create, group, state)
-        });
-
-        match created {
+        match Self::tell(hw, Command::Create, group, state) {
             Ok(()) => {
                 state.phase = Phase::Live;
                 Ok(())
@@ -383,7 +383,7 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
         told
     }
 
-    /// Sends `command` with the members of `state` and notes the answer.
+    /// Sends `command` with the members of `state`, and a share that is current, and notes the answer.
     fn tell<H: Hardware<Share = S>>(
         hw: &H,
         command: Command,
@@ -402,6 +402,9 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
             .ok_or(EINVAL)
             .and_then(encode)
             .map_err(Failure::Refused)?;
+        if command != Command::Destroy && !state.share.as_ref().is_some_and(|s| hw.is_current(s)) {
+            state.share = Some(hw.share().map_err(Failure::Refused)?);
+        }
         let share = state.share.as_ref().ok_or(Failure::Refused(EINVAL))?;
         let outcome = hw.execute(command, &group.key, group.index, share, &words);
         if outcome.is_ok() {
@@ -475,6 +478,24 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
         Some(group)
     }
 
+    /// Tells the device of the shares that the groups have from now on: those from before are no more.
+    /// A group for which that fails is stale. Process context.
+    pub(crate) fn refresh<H: Hardware<Share = S>>(&self, hw: &H) {
+        let mut from = None;
+
+        while let Some(group) = self.next_after(from) {
+            from = Some(group.key);
+
+            let mut state = group.state.lock();
+            let current = state.share.as_ref().is_some_and(|s| hw.is_current(s));
+            if state.phase != Phase::Live || state.is_empty() || current {
+                continue;
+            }
+            state.outdated = true;
+            let _ = self.settle(hw, &group, &mut state);
+        }
+    }
+
     /// Returns the group that follows `key` in the order of the tree, or the first.
     fn next_after(&self, key: Option<GroupKey>) -> Option<Arc<Group<N, S>>> {
         let inner = self.inner.lock();
@@ -533,6 +554,8 @@ mod tests {
         plan: Option<(u32, Failure)>,
         /// Every `Destroy` is refused.
         refuse_destroy: bool,
+        /// Shares are of this generation.
+        generation: u32,
     }
 
     impl Fake {
@@ -579,10 +602,14 @@ mod tests {
     }
 
     impl Hardware for Arc<Fake> {
-        type Share = ();
+        type Share = u32;
 
-        fn share(&self) -> Result<()> {
-            Ok(())
+        fn share(&self) -> Result<u32> {
+            Ok(self.inner.lock().generation)
+        }
+
+        fn is_current(&self, share: &u32) -> bool {
+            self.inner.lock().generation == *share
         }
 
         fn execute(
@@ -590,12 +617,13 @@ mod tests {
             command: Command,
             _key: &GroupKey,
             index: GroupIndex,
-            _share: &(),
+            share: &u32,
             members: &[u64; MAX_MEMBERS],
         ) -> Result<(), Failure> {
             let mut inner = self.inner.lock();
 
             inner.commands += 1;
+            assert!(command == Command::Destroy || inner.generation == *share);
             match inner.plan.take() {
                 Some((0, failure)) => return Err(failure),
                 Some((n, failure)) => inner.plan = Some((n - 1, failure)),
@@ -617,7 +645,7 @@ mod tests {
         }
     }
 
-    fn list(objects: u32) -> Result<Arc<List<Arc<u32>, ()>>> {
+    fn list(objects: u32) -> Result<Arc<List<Arc<u32>, u32>>> {
         Arc::pin_init(List::new(objects), GFP_KERNEL)
     }
 
@@ -786,6 +814,29 @@ mod tests {
         // When the index is needed it is asked for once more.
         list.attach(&hw, key(2), &qp(6)?)?;
         assert_eq!(hw.groups(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn tells_the_device_of_new_shares() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        for i in 0..3 {
+            list.attach(&hw, key(i), &qp(5)?)?;
+        }
+        hw.inner.lock().generation += 1;
+        // Whatever has to be told anyway tells this, too.
+        list.attach(&hw, key(0), &qp(6)?)?;
+        hw.fail(0, Failure::Refused(EIO));
+        let before = hw.commands();
+        list.refresh(&hw);
+        assert_eq!(hw.commands(), before + 2);
+        assert_eq!(list.stale.load(Relaxed), 1);
+        list.retry(&hw, Occasion::Cleanup);
+        assert_eq!(list.stale.load(Relaxed), 0);
+        let before = hw.commands();
+        list.refresh(&hw);
+        assert_eq!(hw.commands(), before);
         Ok(())
     }
 

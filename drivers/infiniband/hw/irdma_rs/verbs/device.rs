@@ -84,7 +84,7 @@ const MAX_MESSAGE: u32 = 0x7fff_ffff;
 pub(crate) struct Irdma;
 
 /// What the verbs keep of a device.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Data {
     pub(crate) dev: Arc<Dev>,
     /// Queue pairs of the kernel, by number, for those who poll their completions.
@@ -94,8 +94,7 @@ pub(crate) struct Data {
     #[pin]
     pub(crate) handles: Handles,
     /// Multicast groups.
-    #[pin]
-    pub(crate) groups: Groups,
+    pub(crate) groups: Arc<Groups>,
     /// Distinguishes those who had a number one after the other.
     generation: Atomic<u32>,
 }
@@ -108,7 +107,10 @@ impl Data {
         try_pin_init!(Self {
             kernel_qps <- Table::new(limits.qps)?,
             handles <- Handles::new(),
-            groups <- Groups::new(dev.clone()),
+            groups: Arc::pin_init(Groups::new(dev.clone()), GFP_KERNEL)?,
+            _: {
+                dev.tc.set_groups(Some(groups.clone()));
+            },
             dev,
             generation: Atomic::new(0),
         })
@@ -117,6 +119,14 @@ impl Data {
     /// Returns a number that comes again only after all others.
     pub(crate) fn generation(&self) -> u32 {
         self.generation.fetch_add(1, Relaxed)
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Data {
+    fn drop(self: Pin<&mut Self>) {
+        // The groups hold on to the device, so the device must not go on holding on to them.
+        self.dev.tc.set_groups(None);
     }
 }
 

@@ -18,6 +18,7 @@ mod probe;
 mod qp;
 mod sched;
 mod stag;
+mod suspend;
 #[cfg(CONFIG_KUNIT = "y")]
 mod words_test;
 
@@ -83,6 +84,10 @@ pub(crate) use stag::{
     HostPageSize,
     MrPages,
     RegMr, //
+};
+pub(crate) use suspend::{
+    ResumeQp,
+    SuspendQp, //
 };
 
 use kernel::num::Bounded;
@@ -168,6 +173,19 @@ mod tests {
         assert_eq!((group[0], group[1]), (0x0100_5e01_0203, 3));
         assert_eq!((group[2], group[4]), (0x0fff_0000_0155, 0x7000));
         assert_eq!((group[6], group[7]), (0xef01_0203, 0));
+        Ok(())
+    }
+
+    #[test]
+    fn suspending_and_resuming() -> Result {
+        let suspend = SuspendQp { qp: 0x45 }.wqe()?.finish(Op::SuspendQp, true);
+        assert_eq!((suspend[2], suspend[3]), (0, 0x8000_0029_0000_0045));
+        let resume = ResumeQp {
+            qp: 0x45,
+            qs_handle: 0x155,
+        };
+        let resume = resume.wqe()?.finish(Op::ResumeQp, true);
+        assert_eq!((resume[2], resume[3]), (0x155, 0x8000_002a_0000_0045));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! - [`shared`]: the half that events, completion queues and posting reach;
 //! - [`post`]: posting and completing work requests of the kernel;
 //! - [`modify`]: states and attributes;
+//! - [`suspend`]: standing still while traffic classes change;
 //! - this file: creating, destroying, multicast.
 //!
 //! # Locking
@@ -16,6 +17,7 @@
 mod modify;
 mod post;
 mod shared;
+mod suspend;
 
 pub(crate) use shared::{
     QpShared,
@@ -84,6 +86,7 @@ use crate::{
         Dev,
         GSI_QP, //
     },
+    events::QpEvents,
     hmc::Levels,
     mcast::Interfaces,
     queues::{
@@ -108,7 +111,7 @@ const CONTEXT_MEMORY: usize = 2 * CONTEXT_WORDS;
 const RETRIES: u8 = 2;
 
 /// The priority of datagrams, whose queue pairs have no path to take one from.
-const DATAGRAM_PRIORITY: u8 = 0;
+pub(super) const DATAGRAM_PRIORITY: u8 = 0;
 
 /// Sizes of the queues of a queue pair.
 #[derive(Clone, Copy)]
@@ -313,7 +316,7 @@ impl Qp {
             context,
             memory,
             rings,
-            _queue_set: queue_set,
+            queue_set,
             in_error: false,
         };
         created.write_context()?;
@@ -359,6 +362,8 @@ impl QpShared {
         caller: &Caller<'_, Irdma>,
     ) -> Result {
         data.dev.qps.insert(self.number, self.clone())?;
+        // The traffic classes may have changed before anybody could find it.
+        self.resume();
         let Some(udata) = caller.udata() else {
             data.kernel_qps.insert(self.number, self.clone())?;
             self.send_cq.join(self.clone())?;

@@ -9,7 +9,10 @@
 //! The device cannot bring a queue pair back to where it was when it was created. One that returns to
 //! the reset state is stopped, and cannot leave that state again.
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    time::Msecs, //
+};
 use rdma::{
     device::Mtu,
     event::QpEvent,
@@ -218,16 +221,27 @@ impl QpShared {
         if created.in_error {
             return Ok(());
         }
-        self.dev.cqp.execute(&ModifyQp {
+        let stopped = self.dev.cqp.execute(&ModifyQp {
             qp: created.reference(self.number)?,
             next: cmd::QpState::Error,
             ord_valid: false,
             cq_num_valid: false,
             arp_index_valid: false,
-        })?;
-        created.in_error = true;
-        self.flush(Some(sq), Some(rq));
-        Ok(())
+        });
+        match stopped {
+            Ok(()) => {
+                created.in_error = true;
+                self.flush(Some(sq), Some(rq));
+                Ok(())
+            }
+            // Nobody takes orders any more, nor completes anything: the rest is up to us.
+            Err(_) if !self.dev.cqp.is_alive() => {
+                created.in_error = true;
+                self.mark_flushed();
+                Ok(())
+            }
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// Has the device write the completions of flushed queues. That there is nothing to flush is an
@@ -249,6 +263,27 @@ impl QpShared {
         Self::respond(caller)
     }
 
+    /// Moves the queue pair to the error state, if it is not there, and tells its owner.
+    pub(super) fn fail(&self, sq: FlushCode, rq: FlushCode, event: QpEvent) {
+        let mut control = self.control.lock();
+        let Some(created) = control.created.as_mut() else {
+            return;
+        };
+        if created.in_error {
+            return;
+        }
+        if self.halt(created, sq, rq).is_err() {
+            // If the device refuses, it has stopped by itself: that is what the event says.
+            created.in_error = true;
+            self.flush(Some(sq), Some(rq));
+        }
+        control.used = true;
+        control.attrs.state = QpState::Err;
+        self.set_posting(QpState::Err);
+        drop(control);
+        self.upcall.event(event);
+    }
+
     /// Stops the device's work before the queue pair is destroyed; there is no way back.
     pub(super) fn stop(&self, created: &mut Created) {
         let _ = self.halt(created, FlushCode::General, FlushCode::General);
@@ -258,6 +293,7 @@ impl QpShared {
 impl QpEvents for QpShared {
     fn event(&self, event: &AsyncEvent) {
         if event.code == AeCode::QP_SUSPEND_COMPLETE {
+            self.suspended.complete_all();
             return;
         }
         let meaning = Meaning::of(event.code);
@@ -269,23 +305,20 @@ impl QpEvents for QpShared {
             }
         };
 
-        let mut control = self.control.lock();
-        let Some(created) = control.created.as_mut() else {
-            return;
-        };
-        if created.in_error {
-            return;
+        self.fail(blame(Source::Sq), blame(Source::Rq), meaning.event);
+    }
+
+    fn suspend(&self) {
+        self.suspend_sending();
+    }
+
+    fn wait_suspended(&self, limit: Msecs) {
+        if !self.suspended.wait_timeout(limit) {
+            self.fail(FlushCode::General, FlushCode::General, QpEvent::Fatal);
         }
-        let (sq, rq) = (blame(Source::Sq), blame(Source::Rq));
-        if self.halt(created, sq, rq).is_err() {
-            // If the device refuses, it has stopped by itself: that is what the event says.
-            created.in_error = true;
-            self.flush(Some(sq), Some(rq));
-        }
-        control.used = true;
-        control.attrs.state = QpState::Err;
-        self.set_posting(QpState::Err);
-        drop(control);
-        self.upcall.event(meaning.event);
+    }
+
+    fn resume(&self) {
+        self.resume_sending();
     }
 }

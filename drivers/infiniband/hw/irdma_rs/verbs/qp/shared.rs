@@ -27,6 +27,7 @@ use rdma::{
         QpNum,
         QpState, //
     },
+    sys::completion::Completion,
 };
 
 use super::super::{
@@ -142,7 +143,7 @@ pub(super) struct Created {
     /// The memory in which it is told.
     pub(super) memory: DmaWords,
     pub(super) rings: Rings,
-    pub(super) _queue_set: QueueSet,
+    pub(super) queue_set: QueueSet,
     /// The device has been told to stop.
     pub(super) in_error: bool,
 }
@@ -178,12 +179,12 @@ impl Created {
         }
         match self.rings {
             Rings::Kernel { sq, rq, .. } => {
-                dev.keep((self.id, self.memory, self._queue_set, sq, rq))
+                dev.keep((self.id, self.memory, self.queue_set, sq, rq))
             }
             Rings::User { place, memory, .. } => dev.keep((
                 self.id,
                 self.memory,
-                self._queue_set,
+                self.queue_set,
                 place,
                 memory.abandon(),
             )),
@@ -274,6 +275,10 @@ pub(crate) struct QpShared {
     pub(super) rq: SpinLockIrq<Option<InUse<RecvQueue<Arc<DmaWords>>>>>,
     #[pin]
     pub(super) control: Mutex<Control>,
+    /// Complete unless the device has been told to suspend the queue pair, and has not said yet that
+    /// it stands still.
+    #[pin]
+    pub(super) suspended: Completion,
     /// The multicast groups it is attached to.
     #[pin]
     pub(crate) memberships: QpMemberships,
@@ -306,7 +311,7 @@ impl QpShared {
             None => (None, None),
         };
 
-        Arc::pin_init(
+        let shared = Arc::pin_init(
             pin_init!(Self {
                 dev,
                 number: id.get(),
@@ -319,10 +324,13 @@ impl QpShared {
                 sq <- new_spinlock_irq!(sq, "irdma_rs::verbs::QpShared::sq"),
                 rq <- new_spinlock_irq!(rq, "irdma_rs::verbs::QpShared::rq"),
                 control <- new_mutex!(control, "irdma_rs::verbs::QpShared::control"),
+                suspended <- Completion::new(),
                 memberships <- QpMemberships::new(id.clone()),
             }),
             GFP_KERNEL,
-        )
+        )?;
+        shared.suspended.complete_all();
+        Ok(shared)
     }
 
     /// Notes the state for those who post.
