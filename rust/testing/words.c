@@ -375,6 +375,23 @@ void rdma_rs_words_flush(u64 *wqe, bool valid, u32 qp, u16 sq_code, u16 rq_code)
 }
 EXPORT_SYMBOL_GPL(rdma_rs_words_flush);
 
+void rdma_rs_words_suspend(u64 *wqe, bool valid, u32 qp)
+{
+	clear(wqe);
+	wqe[3] = FIELD_PREP(IRDMA_CQPSQ_SUSPENDQP_QPID, qp) |
+		 header(IRDMA_CQP_OP_SUSPEND_QP, valid);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_words_suspend);
+
+void rdma_rs_words_resume(u64 *wqe, bool valid, u32 qp, u16 qs_handle)
+{
+	clear(wqe);
+	wqe[2] = FIELD_PREP(IRDMA_CQPSQ_RESUMEQP_QSHANDLE, qs_handle);
+	wqe[3] = FIELD_PREP(IRDMA_CQPSQ_RESUMEQP_QPID, qp) |
+		 header(IRDMA_CQP_OP_RESUME_QP, valid);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_words_resume);
+
 void rdma_rs_words_node(u64 *wqe, bool valid, const struct rdma_rs_node_words *node)
 {
 	u8 op = pick(node->op, IRDMA_ADD_NODE, IRDMA_MODIFY_NODE, IRDMA_DEL_NODE);

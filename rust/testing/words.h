@@ -296,6 +296,8 @@ void rdma_rs_words_pages_allocated(u64 *wqe, bool valid, u8 function);
 void rdma_rs_words_update_sds(u64 *wqe, bool valid, u8 function,
 			      const struct rdma_rs_sd_words *sds, u32 count);
 void rdma_rs_words_flush(u64 *wqe, bool valid, u32 qp, u16 sq_code, u16 rq_code);
+void rdma_rs_words_suspend(u64 *wqe, bool valid, u32 qp);
+void rdma_rs_words_resume(u64 *wqe, bool valid, u32 qp, u16 qs_handle);
 void rdma_rs_words_node(u64 *wqe, bool valid, const struct rdma_rs_node_words *node);
 void rdma_rs_words_ah(u64 *wqe, bool valid, enum rdma_rs_op op,
 		      const struct rdma_rs_ah_words *ah);

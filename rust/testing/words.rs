@@ -177,6 +177,10 @@ control! {
     pages_allocated = rdma_rs_words_pages_allocated(function: u8);
     /// The control WQE that flushes queues; a code of zero leaves a queue alone.
     flush = rdma_rs_words_flush(qp: u32, sq_code: u16, rq_code: u16);
+    /// The control WQE that has a queue pair stop sending.
+    suspend = rdma_rs_words_suspend(qp: u32);
+    /// The control WQE that has a queue pair go on.
+    resume = rdma_rs_words_resume(qp: u32, qs_handle: u16);
     /// The control WQE that adds, changes or deletes a scheduler node.
     node = rdma_rs_words_node(node: &NodeArgs);
     /// The control WQE that creates, modifies or destroys an address handle.
