@@ -162,6 +162,25 @@ fn scheduler_elements_come_and_go() {
 }
 
 #[test]
+fn traffic_classes_of_the_mib_have_branches() {
+    let mut driver = Driver::new();
+    let mut mib = vec![0xfe, 25, 0, 0x80, 0xc2, 9, 0, 0x00, 0x01, 0, 0];
+    mib.resize(64, 0);
+    driver.ok(0x0a08, &[0], &mib);
+    let teids = driver.ok(0x040e, &[], &[0; 64]);
+    assert_eq!(teids.dword(32), 1);
+    let second = teids.dword(36);
+    assert_eq!(teids.dword(40), u32::MAX);
+    let mut query = [0; 24];
+    query[4..8].copy_from_slice(&second.to_le_bytes());
+    let found = driver.ok(0x0404, &[1], &query);
+    assert_eq!((found.dword(0), found.data[8]), (0, 2), "below the root");
+    // Class 0 is always there.
+    mib[7..11].fill(0x11);
+    assert_eq!(driver.command(0x0a08, &[0], &mib).result, 2);
+}
+
+#[test]
 fn pe_filter_reaches_the_card() {
     let mut driver = Driver::new();
     driver.bring_up();
