@@ -69,8 +69,8 @@ class Options:
             raise EnvError(f"--guests {self.guests}: 1 to {MAX_GUESTS} are possible")
         drivers = self.drivers()
         if self.debug and "irdma" in drivers:
-            raise EnvError("--kernel debug --driver irdma: stock irdma is not built for the "
-                           "debug kernel, which is for our own modules")
+            raise EnvError("--kernel debug --driver irdma: the debug kernel is for our own "
+                           "modules, and stock irdma is not run on it")
         if self.leaks and self.kernel == "stock":
             raise EnvError("--leaks: only a kernel with kmemleak can tell; add "
                            "--kernel debug")

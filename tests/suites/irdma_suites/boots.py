@@ -62,7 +62,7 @@ def settings(suite: Suite, drivers=None, kernels=None):
                 continue
             if kernels and kernel not in kernels:
                 continue
-            # Stock irdma is not built for the debug kernel.
+            # The debug kernel is for our own modules.
             if kernel != "debug" or "irdma" not in driver.split(","):
                 yield driver, kernel
 

@@ -25,8 +25,8 @@ class Suite:
     #: Drivers to run on, each as `scripts/lab --driver` takes it.
     drivers: tuple = ("irdma_rs", "irdma")
     #: Kernels to run on: "stock", and "debug" for irdma_rs with KASAN, lockdep, kmemleak and
-    #: the other detectors (`scripts/lab --kernel debug --leaks`). Stock irdma is not built
-    #: for the debug kernel, and `judge` compares runs on the stock kernel only.
+    #: the other detectors (`scripts/lab --kernel debug --leaks`). Stock irdma is not run on
+    #: the debug kernel, and `judge` compares runs on the stock kernel only.
     kernels: tuple = ("stock",)
     #: Whether it needs guests of its own, since it leaves them in no state for others.
     alone: bool = False
