@@ -22,7 +22,7 @@ SUITE = Suite(
 
 #: Headers of the largest datagram: IPv6, UDP, BTH, DETH, immediate data, ICRC.
 HEADERS = 40 + 8 + 12 + 8 + 4 + 4
-MTUS = (4200,)
+MTUS = (2048, 2100, 4200)
 
 
 def guest(g) -> None:

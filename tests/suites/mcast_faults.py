@@ -57,7 +57,7 @@ def guest(g) -> None:
 
 def _violations(g) -> list:
     """What the driver broke; that a queue pair goes which the device keeps is its own fault."""
-    return [text for text in g.nic("state")["rdma"]["violations"]
+    return [text for text in g.nic("check")["violations"]
             if not re.fullmatch(r"QP \d+ destroyed while a member of group \d+", text)]
 
 
