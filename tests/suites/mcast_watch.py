@@ -11,6 +11,7 @@ SUITE = Suite(
     about="a kernel consumer receives multicast, counts exactly and goes cleanly",
     guests=2,
     drivers=("irdma_rs", "irdma", "rxe"),
+    kernels=("stock", "debug"),
     timeout=300)
 
 #: Where the module shows its directories.
