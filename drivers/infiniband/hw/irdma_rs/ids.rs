@@ -65,10 +65,12 @@ impl IdSpace {
     pub(crate) fn alloc(self: &Arc<Self>) -> Result<Id> {
         let mut pool = self.pool.lock();
         let start = pool.next;
+        // CAST: `usize` has 64 bits on the machines this device exists for.
         let value = match Self::take(&mut pool.used, start, self.limit) {
             Some(value) => value,
             None => Self::take(&mut pool.used, self.first as usize, self.limit).ok_or(ENOMEM)?,
         };
+        // CAST: As above.
         pool.next = if value as usize + 1 < self.limit as usize {
             value as usize + 1
         } else {
@@ -91,6 +93,7 @@ impl IdSpace {
             return Err(EINVAL);
         }
         let mut pool = self.pool.lock();
+        // CAST: Widening.
         let unused = pool.used.find_unused_id(value as usize).ok_or(EBUSY)?;
         if unused.as_u32() != value {
             return Err(EBUSY);
@@ -150,6 +153,7 @@ impl LentId {
 impl Drop for Id {
     fn drop(&mut self) {
         if !self.lent {
+            // CAST: Widening.
             self.space.pool.lock().used.release_id(self.value as usize);
         }
     }

@@ -21,6 +21,7 @@ use kernel::{
     prelude::*,
     sync::barrier::{
         dma_mb,
+        Full,
         Read,
         Write, //
     },
@@ -128,6 +129,8 @@ impl Ccq {
         // The rest of the entry is read after its valid bit.
         dma_mb(Read);
         let result = CcqResult::from(self.ring.read(base + 2).ok()?);
+        // Both are read before the device may write the entry again.
+        dma_mb(Full);
 
         self.head += 1;
         if self.head == Self::ENTRIES {

@@ -92,6 +92,7 @@ impl Ring {
     pub(super) const ENTRIES: u16 = 2048;
 
     /// The device's code of that size: the binary logarithm less one.
+    // CAST: Widening of a constant.
     pub(super) const SIZE_CODE: u64 = Self::ENTRIES.ilog2() as u64 - 1;
 
     /// An empty ring that takes no operation before [`Self::revive`].

@@ -26,6 +26,7 @@ pub(crate) struct Table<T: ?Sized + 'static> {
 impl<T: ?Sized + Send + Sync> Table<T> {
     /// A table for the numbers below `limit`.
     pub(crate) fn new(limit: u32) -> Result<impl PinInit<Self>> {
+        // CAST: Widening.
         let mut entries = KVVec::with_capacity(limit as usize, GFP_KERNEL)?;
         for _ in 0..limit {
             entries.push(None, GFP_KERNEL)?;
@@ -42,6 +43,7 @@ impl<T: ?Sized + Send + Sync> Table<T> {
     /// `ERANGE` when there is no such number, `EEXIST` when it is in use.
     pub(crate) fn insert(&self, number: u32, object: Arc<T>) -> Result {
         let mut entries = self.entries.lock();
+        // CAST: Widening.
         let place = entries.get_mut(number as usize).ok_or(ERANGE)?;
         if place.is_some() {
             return Err(EEXIST);
@@ -52,6 +54,7 @@ impl<T: ?Sized + Send + Sync> Table<T> {
 
     /// Makes `number` unknown; gives back what was known under it, for the caller to drop.
     pub(crate) fn remove(&self, number: u32) -> Option<Arc<T>> {
+        // CAST: Widening.
         self.entries.lock().get_mut(number as usize)?.take()
     }
 
@@ -66,6 +69,7 @@ impl<T: ?Sized + Send + Sync> Table<T> {
 
     /// What is known under `number`, which may be any value a device can make up.
     pub(crate) fn get(&self, number: u32) -> Option<Arc<T>> {
+        // CAST: Widening.
         self.entries.lock().get(number as usize)?.clone()
     }
 }

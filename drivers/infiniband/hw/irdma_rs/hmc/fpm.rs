@@ -34,6 +34,7 @@ const FREE_LIST_SIZE: u64 = 4;
 const APBVT_SIZE: u64 = 8192;
 
 /// Bytes of address space a segment descriptor covers.
+// CAST: Widening of a constant.
 pub(crate) const SEGMENT: u64 = SZ_2M as u64;
 
 /// Unit of object bases, and alignment of objects.

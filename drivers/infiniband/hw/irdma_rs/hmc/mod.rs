@@ -152,6 +152,7 @@ impl Hmc {
         if announced.is_err() {
             // What the device was not told of need not be taken away from it.
             for index in batch.unsent() {
+                // CAST: Widening.
                 if let Some(place) = state.segments.get_mut(index as usize) {
                     *place = Segment::Absent;
                 }
@@ -172,6 +173,7 @@ impl Hmc {
             }
             for index in self.extents.get(object).segments()? {
                 let index = u32::try_from(index)?;
+                // CAST: Widening.
                 let place = state.segments.get_mut(index as usize).ok_or(EIO)?;
                 if !matches!(place, Segment::Absent) {
                     continue;

@@ -62,6 +62,7 @@ impl Allocator {
         let limit = usize::try_from(extent.count)? / GRANULE;
         let mut used = BitmapVec::new(limit.max(1), GFP_KERNEL)?;
         // The device wants the usable part to start on a page.
+        // CAST: Widening of a constant.
         let page = SZ_4K as u64;
         let skipped = extent
             .base
@@ -120,8 +121,10 @@ impl Hmc {
         if pbles.backed >= pbles.limit {
             return Err(ENOMEM);
         }
+        // CAST: Widening.
         let address = extent.base + pbles.backed as u64 * ENTRY * GRANULE as u64;
         let index = u32::try_from(address / SEGMENT)?;
+        // CAST: Widening.
         let place = segments.get_mut(index as usize).ok_or(ENOMEM)?;
         if let Segment::Absent = place {
             let segment = Segment::direct(&self.port).or_else(|_| Segment::paged(&self.port))?;
@@ -141,6 +144,7 @@ impl Hmc {
             }
         }
         let end = (u64::from(index) + 1) * SEGMENT;
+        // CAST: Widening of a constant.
         let backed = (end - extent.base) / (ENTRY * GRANULE as u64);
         pbles.backed = usize::try_from(backed)?.min(pbles.limit);
         Ok(())
@@ -294,6 +298,7 @@ impl Pbles {
 impl Hmc {
     fn write_entry(&self, state: &State, index: usize, value: u64) -> Result {
         let base = self.extents.get(Object::Pble).base;
+        // CAST: Widening.
         let address = (index as u64)
             .checked_mul(ENTRY)
             .and_then(|offset| offset.checked_add(base))
@@ -326,6 +331,7 @@ mod tests {
     fn allocator(granules: usize, base: u64) -> Result<Allocator> {
         let mut allocator = Allocator::new(&Extent {
             base,
+            // CAST: Widening.
             count: (granules * GRANULE) as u64,
             size: ENTRY,
         })?;

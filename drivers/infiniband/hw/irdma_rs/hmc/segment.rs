@@ -22,12 +22,14 @@ use kernel::{
 };
 
 /// Words in a segment.
+// CAST: A small constant.
 const SEGMENT_WORDS: usize = SEGMENT as usize / size_of::<u64>();
 
 /// Words in a page.
 const PAGE_WORDS: usize = SZ_4K / size_of::<u64>();
 
 /// Pages in a segment.
+// CAST: A small constant.
 const PAGES: usize = SEGMENT as usize / SZ_4K;
 
 /// Valid bit of a page descriptor.

@@ -10,6 +10,7 @@ use kernel::{
     prelude::*,
     sync::barrier::{
         dma_mb,
+        Full,
         Read,
         Write, //
     },
@@ -137,6 +138,8 @@ impl<M: Words> CompletionRing<M> {
 
     /// Tells the device that the entries taken so far may be written again.
     pub(crate) fn release(&self) -> Result {
+        // Orders the loads from the entries before the store that lets the device write them again.
+        dma_mb(Full);
         self.shadow.write(SHADOW_INDEX, u64::from(self.head))
     }
 

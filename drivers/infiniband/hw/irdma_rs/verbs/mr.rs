@@ -61,7 +61,9 @@ use crate::{
 /// Bytes in a largest region.
 pub(crate) const MAX_MR_SIZE: u64 = 0x2000_0000_0000;
 
+// CAST: Widening of a constant.
 const PAGE_4K: u64 = SZ_4K as u64;
+// CAST: Widening of a constant.
 const PAGE_2M: u64 = SZ_2M as u64;
 const PAGE_1G: u64 = 1 << 30;
 
