@@ -66,6 +66,8 @@ pub(super) struct Temper {
 pub(super) struct Entry {
     key: GroupKey,
     words: [u64; MAX_MEMBERS],
+    /// Of the share that the device was told of.
+    generation: u32,
 }
 
 impl Entry {
@@ -101,6 +103,8 @@ struct Inner {
     /// room.
     errors: [Option<Error>; 4],
     shares: i64,
+    /// Shares of another generation are no more.
+    generation: u32,
     violation: Option<&'static str>,
 }
 
@@ -120,6 +124,7 @@ impl Inner {
         let entry = Entry {
             key: key(0),
             words: *words,
+            generation: 0,
         };
         let count = entry.members().count();
 
@@ -212,11 +217,14 @@ pub(super) struct Device {
 }
 
 /// The group's share in a resource: counts itself.
-pub(super) struct Share(Arc<Device>);
+pub(super) struct Share {
+    device: Arc<Device>,
+    generation: u32,
+}
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.0.inner.lock().shares -= 1;
+        self.device.inner.lock().shares -= 1;
     }
 }
 
@@ -233,6 +241,7 @@ impl Device {
             commands: 0,
             errors: [None; 4],
             shares: 0,
+            generation: 0,
             violation: None,
         };
         Arc::pin_init(
@@ -266,6 +275,16 @@ impl Device {
     /// Shares that are held.
     pub(super) fn shares(&self) -> i64 {
         self.inner.lock().shares
+    }
+
+    /// All shares so far are no more, as when the traffic classes change.
+    pub(super) fn renew_shares(&self) {
+        self.inner.lock().generation += 1;
+    }
+
+    /// Whether the device was told of the share that `entry` should have now.
+    pub(super) fn is_renewed(&self, entry: &Entry) -> bool {
+        self.inner.lock().generation == entry.generation
     }
 
     /// Forgets which commands failed.
@@ -332,7 +351,14 @@ impl Hardware for Arc<Device> {
             return Err(ENOSPC);
         }
         inner.shares += 1;
-        Ok(Share(self.clone()))
+        Ok(Share {
+            device: self.clone(),
+            generation: inner.generation,
+        })
+    }
+
+    fn is_current(&self, share: &Share) -> bool {
+        self.inner.lock().generation == share.generation
     }
 
     fn execute(
@@ -340,13 +366,14 @@ impl Hardware for Arc<Device> {
         command: Command,
         key: &GroupKey,
         index: GroupIndex,
-        _share: &Share,
+        share: &Share,
         members: &[u64; MAX_MEMBERS],
     ) -> Result<(), Failure> {
         let index = usize::from(index.get());
         let entry = Entry {
             key: *key,
             words: *members,
+            generation: share.generation,
         };
 
         let mut inner = self.inner.lock();

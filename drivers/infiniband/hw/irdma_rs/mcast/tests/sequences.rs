@@ -241,6 +241,10 @@ impl Run {
                 };
                 self.list.retry(&self.device, occasion);
             }
+            96..98 => {
+                self.device.renew_shares();
+                self.list.refresh(&self.device);
+            }
             _ => self.device.wake(),
         }
         if let Some(violation) = self.device.violation() {

@@ -22,6 +22,8 @@ pub(super) struct View {
     members: [Option<(u32, u32)>; MAX_MEMBERS],
     /// Queue pairs that left, to which the device may still deliver.
     stale: [Option<u32>; MAX_MEMBERS],
+    /// The device has to be told of another share.
+    outdated: bool,
 }
 
 impl View {
@@ -42,6 +44,7 @@ impl View {
             live: state.phase == Phase::Live,
             members: [None; MAX_MEMBERS],
             stale: [None; MAX_MEMBERS],
+            outdated: state.outdated,
         };
 
         for (place, member) in view.members.iter_mut().zip(state.members()) {
@@ -91,6 +94,9 @@ impl View {
         }
         if entry.members().any(|qp| !in_list(qp) && !is_stale(qp)) {
             return Some("the device delivers to a queue pair that the list does not know of");
+        }
+        if !device.is_renewed(&entry) && !self.outdated && self.members() != 0 {
+            return Some("the device serves a group by a share that is no more");
         }
         if self
             .stale
