@@ -34,6 +34,13 @@ DEBUG_PARAMETERS = [
     "kasan_multi_shot",
     "workqueue.watchdog_thresh=240",
 ]
+#: More of them to look for leaks.
+LEAK_PARAMETERS = [
+    "kmemleak=on",
+    # A cache without debugging keeps, in arrays for each processor, stale pointers to what
+    # it has given out ("sheaves"), and kmemleak takes those for references.
+    "slab_debug=F",
+]
 #: Seconds a guest has to power off after its command.
 POWEROFF_TIMEOUT = 30.0
 
@@ -153,7 +160,7 @@ class Guest:
         if options.debug:
             parameters += DEBUG_PARAMETERS
         if options.leaks:
-            parameters.append("kmemleak=on")
+            parameters += LEAK_PARAMETERS
         parameters += options.append.split()
         args = [
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
