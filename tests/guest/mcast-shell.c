@@ -4,12 +4,14 @@
  * line with one of JSON. For tests that have other things to do in between.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "endpoint.h"
 
@@ -34,6 +36,9 @@ static const char usage[] =
 	"  fail ID                    move it to ERR\n"
 	"  flag 4|6                   try to make one that blocks its own multicast\n"
 	"  close ID                   destroy it\n"
+	"  nth N                      have the kernel fail what can fail, memory or access\n"
+	"                             to it, the Nth time in the next line; that answers\n"
+	"                             \"met\" if there was an Nth time. Debug kernel only\n"
 	"\n"
 	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
 	"  -h, --help         this text\n";
@@ -42,6 +47,8 @@ static const char usage[] =
 static const char blank[] = "\n\t ";
 
 static struct endpoint endpoints[ENDPOINTS];
+/* What `nth` ordered for the next line. */
+static unsigned long next_nth;
 static struct received received[RECEIVED];
 
 /* One line: the words, and what the answer says besides error and time. */
@@ -219,6 +226,12 @@ static int do_flag(struct request *request)
 	return err;
 }
 
+static int do_nth(struct request *request)
+{
+	next_nth = number(request, 1);
+	return next_nth ? 0 : EINVAL;
+}
+
 static const struct verb {
 	const char *name;
 	int (*run)(struct request *request);
@@ -236,6 +249,7 @@ static const struct verb {
 	{ "fail", do_fail, true, false },
 	{ "close", do_close, true, false },
 	{ "flag", do_flag, false, false },
+	{ "nth", do_nth, false, false },
 };
 
 static int execute(struct request *request)
@@ -259,6 +273,39 @@ static int execute(struct request *request)
 	return EOPNOTSUPP;
 }
 
+/*
+ * Executes a request whose @nth operation that can fail does so
+ * (Documentation/fault-injection of the kernel, "fail-nth").
+ */
+static int execute_failing(struct request *request, unsigned long nth)
+{
+	char text[24];
+	size_t used;
+	ssize_t got;
+	int fd, err;
+
+	fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	snprintf(text, sizeof(text), "%lu", nth);
+	if (write(fd, text, strlen(text)) < 0) {
+		err = errno;
+		close(fd);
+		return err;
+	}
+	err = execute(request);
+	/* 0 once it has failed, else how far off that is. */
+	got = pread(fd, text, sizeof(text) - 1, 0);
+	text[got > 0 ? got : 0] = '\0';
+	if (write(fd, "0", 1) < 0)
+		perror("mcast-shell: fail-nth");
+	close(fd);
+	used = strlen(request->more);
+	snprintf(request->more + used, request->more_bytes - used, ", \"met\": %s",
+		 got > 0 && !strtoul(text, NULL, 0) ? "true" : "false");
+	return err;
+}
+
 static long milliseconds(const struct timespec *from)
 {
 	struct timespec now;
@@ -279,6 +326,7 @@ static void serve(const struct device *device)
 			.more = more,
 			.more_bytes = sizeof(more),
 		};
+		unsigned long nth = next_nth;
 		struct timespec start;
 		char *rest, *word;
 		int err;
@@ -291,7 +339,8 @@ static void serve(const struct device *device)
 			continue;
 		more[0] = '\0';
 		clock_gettime(CLOCK_MONOTONIC, &start);
-		err = execute(&request);
+		next_nth = 0;
+		err = nth ? execute_failing(&request, nth) : execute(&request);
 		printf("{\"err\": \"%s\", \"ms\": %ld%s}\n",
 		       err ? strerrorname_np(err) ? : "unknown" : "",
 		       milliseconds(&start), more);

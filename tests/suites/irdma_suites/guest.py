@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a suite uses inside a guest."""
 
+import functools
+import importlib.machinery
+import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +20,16 @@ from .ktap import PASS, SKIP
 SYNC = 600
 #: Starts a line that is meant for the runner on the host.
 MARK = "@suite"
+
+
+@functools.cache
+def nicctl():
+    """The program nicctl, as a module: to start it each time takes longer than to ask."""
+    loader = importlib.machinery.SourceFileLoader("nicctl", shutil.which("nicctl"))
+    spec = importlib.util.spec_from_loader("nicctl", loader)
+    found = importlib.util.module_from_spec(spec)
+    loader.exec_module(found)
+    return found
 
 
 def emit(*words) -> None:
@@ -114,15 +128,14 @@ class Guest:
 
     def nic(self, command: str, **arguments):
         """Ask the virtual card; raises RuntimeError if it refuses."""
-        words = [f"{k}={json.dumps(v)}" for k, v in arguments.items()]
-        done = subprocess.run(["nicctl", "-c", command, *words], capture_output=True,
-                              text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"nicctl {command}: {done.stderr.strip()}")
-        answer = json.loads(done.stdout)
-        if isinstance(answer, dict) and "result" in answer and "ok" in answer:
-            answer = answer["result"]
-        return answer
+        request = {"id": time.monotonic_ns(), "cmd": command, **arguments}
+        try:
+            answer = nicctl().ask(request, 30.0 * self.slowness)
+        except nicctl().Failure as failure:
+            raise RuntimeError(f"nicctl {command}: {failure.args[0]}") from None
+        if not answer.get("ok"):
+            raise RuntimeError(f"nicctl {command}: {answer.get('error', 'refused')}")
+        return answer.get("result")
 
     def held(self) -> dict:
         """What the RDMA half holds, or held when its control queue was destroyed.

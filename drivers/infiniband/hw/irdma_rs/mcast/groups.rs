@@ -102,6 +102,9 @@ impl Hardware for Device {
         share: &QueueSet,
         members: &[u64; MAX_MEMBERS],
     ) -> Result<(), Failure> {
+        // A device that failed to answer may still be reading the context.
+        self.dev.cqp.usable().map_err(Failure::Gone)?;
+
         let port = &self.dev.port;
         let context = self
             .contexts
