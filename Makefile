@@ -17,10 +17,10 @@ help:
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
 	@echo 'make kunit [FILTER=SUITE.TEST]   KUnit suites, on the debug kernel'
-	@echo 'make coverage         lines of the modules that KUnit and the suites run'
+	@echo 'make coverage         lines of the modules that KUnit and other suites run on the debug kernel'
 	@echo 'make modules          build the modules (*.ko) against the stock kernel'
 	@echo 'make lint             formatting and static checks of all languages'
-	@echo 'make fmt              format Rust sources'
+	@echo 'make fmt              format the Rust sources of the modules'
 	@echo 'make clean            delete what was built in this tree'
 	@echo
 	@echo 'scripts/lab --help    run commands in guests with a virtual E810'

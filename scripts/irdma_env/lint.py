@@ -164,7 +164,7 @@ class Lint:
         return self.inside(["python3", "-m", "pyflakes", *files])
 
     def headers(self) -> bool:
-        """Every file names its licence; none names a path of one machine."""
+        """Every file names its licence."""
         bad = []
         for file in self.files:
             text = file.read_bytes()[:4096].decode(errors="replace")

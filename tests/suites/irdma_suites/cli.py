@@ -19,7 +19,7 @@ examples:
   tests/suites/run                       everything (`make test`)
   tests/suites/run multicast devinfo     these suites only, no unit tests, no lint
   tests/suites/run --driver irdma -v multicast   one driver, every result shown
-  tests/suites/run --kernel debug multicast   on KASAN, lockdep, kmemleak
+  tests/suites/run --kernel debug mcast_watch   with KASAN, lockdep, kmemleak
   tests/suites/run --coverage            line coverage of the modules (`make coverage`)
   tests/suites/run --host                unit tests and lint only
 """
