@@ -12,7 +12,7 @@ FILTER ?=
 .PHONY: help setup modules test kunit coverage demo bench lint fmt clean
 
 help:
-	@echo 'make setup            make and cache all that is needed (scripts/env)'
+	@echo 'make setup            make and cache all but the debug kernel (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
