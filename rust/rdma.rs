@@ -13,7 +13,8 @@
 //! - [`wr`]: work requests of kernel consumers; [`event`]: the way back to consumers.
 //! - [`client`], [`mcast`]: the other side, for consumers in the kernel.
 //! - [`gid`], [`lid`]: addresses, in types that keep byte orders apart.
-//! - [`mod@net`]: net devices and notifiers; [`sys`]: interrupts, completions, workqueues.
+//! - [`details`]: what `rdma resource show` lists about an object.
+//! - [`mod@net`]: net devices and notifiers; [`sys`]: interrupts, completions, workqueues, debugfs, tracepoints.
 //! - [`iidc`]: the interface of Intel's LAN drivers.
 //! - [`uapi`]: structures of the user ABI; `testing`: what unit tests have in common.
 //!
@@ -35,6 +36,8 @@ pub mod ah;
 pub mod client;
 #[path = "rdma/cq.rs"]
 pub mod cq;
+#[path = "rdma/details.rs"]
+pub mod details;
 #[path = "rdma/device.rs"]
 pub mod device;
 #[path = "rdma/event.rs"]

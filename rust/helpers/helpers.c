@@ -10,6 +10,8 @@
 
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/dcache.h>
+#include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -21,6 +23,7 @@
 #include <linux/net/intel/iidc_rdma_ice.h>
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
+#include <linux/ratelimit.h>
 #include <linux/rtnetlink.h>
 #include <linux/sched.h>
 #include <linux/unaligned.h>
@@ -28,10 +31,12 @@
 #include <net/if_inet6.h>
 #include <net/neighbour.h>
 #include <net/net_namespace.h>
+#include <net/netlink.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/iter.h>
+#include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "helpers.h"
@@ -81,6 +86,35 @@ dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter)
 	return rdma_block_iter_dma_address(iter);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_block_iter_dma_address);
+
+struct dentry *rdma_rs_debugfs_dir(const char *name)
+{
+	return debugfs_create_dir(name, NULL);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_debugfs_dir);
+
+void rdma_rs_debugfs_file(const char *name, struct dentry *dir, void *data,
+			  const struct debugfs_short_fops *ops)
+{
+	/* World-readable ones, below a directory of root's, can be read under lockdown, too. */
+	debugfs_create_file(name, 0444, dir, data, ops);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_debugfs_file);
+
+/* A directory in the one at the top that is called @top, if there is one. */
+struct dentry *rdma_rs_debugfs_subdir(const char *top, const char *name)
+{
+	struct dentry *parent = debugfs_lookup(top, NULL);
+	struct dentry *dir;
+
+	if (IS_ERR_OR_NULL(parent))
+		return ERR_PTR(-ENOENT);
+
+	dir = debugfs_create_dir(name, parent);
+	dput(parent);
+	return dir;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_debugfs_subdir);
 
 void rdma_rs_dev_hold(struct net_device *dev)
 {
@@ -280,6 +314,24 @@ void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac)
 }
 EXPORT_SYMBOL_GPL(rdma_rs_netdev_mac);
 
+void rdma_rs_nl_cancel(struct sk_buff *msg, struct nlattr *start)
+{
+	nla_nest_cancel(msg, start);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_nl_cancel);
+
+struct nlattr *rdma_rs_nl_driver_start(struct sk_buff *msg)
+{
+	return nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_nl_driver_start);
+
+void rdma_rs_nl_end(struct sk_buff *msg, struct nlattr *start)
+{
+	nla_nest_end(msg, start);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_nl_end);
+
 unsigned int rdma_rs_num_online_cpus(void)
 {
 	return num_online_cpus();
@@ -303,6 +355,25 @@ int rdma_rs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr)
 	return ib_post_recv(qp, wr, NULL);
 }
 EXPORT_SYMBOL_GPL(rdma_rs_post_recv);
+
+/* Whether a message may be printed, and if so, how many were not since the last one. */
+bool rdma_rs_ratelimit(struct ratelimit_state *state, u32 *missed)
+{
+	if (!__ratelimit(state))
+		return false;
+
+	*missed = ratelimit_state_reset_miss(state);
+	return true;
+}
+EXPORT_SYMBOL_GPL(rdma_rs_ratelimit);
+
+void rdma_rs_ratelimit_init(struct ratelimit_state *state)
+{
+	ratelimit_default_init(state);
+	/* The caller tells of what was left out. */
+	ratelimit_set_flags(state, RATELIMIT_MSG_ON_RELEASE);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_ratelimit_init);
 
 void rdma_rs_reinit_completion(struct completion *completion)
 {

@@ -7,6 +7,8 @@
 #include <linux/types.h>
 
 struct completion;
+struct debugfs_short_fops;
+struct dentry;
 struct device;
 struct ib_block_iter;
 struct ib_device;
@@ -20,7 +22,10 @@ struct inet6_dev;
 struct neighbour;
 struct net;
 struct net_device;
+struct nlattr;
 struct pci_dev;
+struct ratelimit_state;
+struct sk_buff;
 
 /* Result bit of rdma_rs_neigh_read(): the address in @mac is valid. */
 #define RDMA_RS_NEIGH_VALID 0x100
@@ -30,6 +35,10 @@ struct pci_dev;
 extern const size_t rdma_rs_layout[RDMA_RS_LAYOUT_LEN];
 
 dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter);
+struct dentry *rdma_rs_debugfs_dir(const char *name);
+void rdma_rs_debugfs_file(const char *name, struct dentry *dir, void *data,
+			  const struct debugfs_short_fops *ops);
+struct dentry *rdma_rs_debugfs_subdir(const char *top, const char *name);
 void rdma_rs_dev_hold(struct net_device *dev);
 void rdma_rs_dev_put(struct net_device *dev);
 bool rdma_rs_device_get(struct ib_device *dev);
@@ -55,10 +64,15 @@ bool rdma_rs_netdev_in_group4(struct net_device *dev, const u8 *group);
 bool rdma_rs_netdev_in_group6(struct net_device *dev, const u8 *group);
 bool rdma_rs_netdev_link_up(struct net_device *dev);
 void rdma_rs_netdev_mac(struct net_device *dev, u8 *mac);
+void rdma_rs_nl_cancel(struct sk_buff *msg, struct nlattr *start);
+struct nlattr *rdma_rs_nl_driver_start(struct sk_buff *msg);
+void rdma_rs_nl_end(struct sk_buff *msg, struct nlattr *start);
 unsigned int rdma_rs_num_online_cpus(void);
 u64 rdma_rs_pci_bar_len(struct pci_dev *pdev);
 u64 rdma_rs_pci_bar_start(struct pci_dev *pdev);
 int rdma_rs_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr);
+bool rdma_rs_ratelimit(struct ratelimit_state *state, u32 *missed);
+void rdma_rs_ratelimit_init(struct ratelimit_state *state);
 void rdma_rs_reinit_completion(struct completion *completion);
 int rdma_rs_respond_empty_udata(struct ib_udata *udata);
 struct ib_ucontext *rdma_rs_udata_to_ucontext(struct ib_udata *udata);

@@ -11,6 +11,10 @@ use kernel::{
 
 use crate::{
     bindings,
+    details::{
+        self,
+        Details, //
+    },
     device::Device,
     event::{
         CqUpcall,
@@ -310,6 +314,11 @@ pub trait CqOps<D: Operations>: Send + Sync + Sized {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
+    /// Tells what an operator may want to know beside what the core knows. Process context.
+    fn details(_this: Pin<&Cq<D>>, _details: &mut Details<'_>) -> Result {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
     /// Takes the queue away from the device. Process context. If it fails, the queue goes on and
     /// the core asks again.
     fn destroy(this: Pin<&Cq<D>>) -> Result;
@@ -453,4 +462,18 @@ pub(crate) unsafe extern "C" fn resize<D: Operations>(
         unsafe { (*raw).cqe = c_int::try_from(this.capacity()).unwrap_or(c_int::MAX) };
         Ok(0)
     })
+}
+
+/// # Safety
+///
+/// Called by the core with a message it is filling and a live queue.
+pub(crate) unsafe extern "C" fn details<D: Operations>(
+    message: *mut kernel::bindings::sk_buff,
+    raw: *mut bindings::ib_cq,
+) -> c_int {
+    // SAFETY: By this function's contract; the core holds the queue during the call.
+    let this = unsafe { Cq::<D>::from_raw(raw) };
+
+    // SAFETY: By this function's contract.
+    from_result(|| unsafe { details::fill(message, |details| D::Cq::details(this, details)) })
 }

@@ -12,6 +12,10 @@ use kernel::{
 
 use crate::{
     bindings,
+    details::{
+        self,
+        Details, //
+    },
     object::Object,
     ops::Operations,
     pd::Pd,
@@ -110,6 +114,11 @@ pub trait MrOps<D: Operations>: Send + Sync + Sized {
 
     /// The keys. They do not change.
     fn keys(&self) -> MrKeys;
+
+    /// Tells what an operator may want to know beside what the core knows. Process context.
+    fn details(_this: Pin<&Mr<D>>, _details: &mut Details<'_>) -> Result {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
 
     /// Takes the region away from the device. Process context. If it fails, the region goes on.
     fn deregister(this: Pin<&Mr<D>>) -> Result;
@@ -210,4 +219,18 @@ pub(crate) unsafe extern "C" fn deregister<D: Operations>(
         drop(unsafe { Pin::new_unchecked(KBox::from_raw(raw.cast::<Mr<D>>())) });
         Ok(0)
     })
+}
+
+/// # Safety
+///
+/// Called by the core with a message it is filling and a live region.
+pub(crate) unsafe extern "C" fn details<D: Operations>(
+    message: *mut kernel::bindings::sk_buff,
+    raw: *mut bindings::ib_mr,
+) -> c_int {
+    // SAFETY: By this function's contract; the core holds the region during the call.
+    let this = unsafe { Mr::<D>::from_raw(raw) };
+
+    // SAFETY: By this function's contract.
+    from_result(|| unsafe { details::fill(message, |details| D::Mr::details(this, details)) })
 }

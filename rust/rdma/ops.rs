@@ -162,6 +162,11 @@ impl<D: Operations> Table<D> {
         } else {
             None
         },
+        fill_res_cq_entry: if <D::Cq as CqOps<D>>::HAS_DETAILS {
+            Some(cq::details::<D>)
+        } else {
+            None
+        },
 
         create_qp: Some(qp::create::<D>),
         modify_qp: Some(qp::modify::<D>),
@@ -191,6 +196,11 @@ impl<D: Operations> Table<D> {
         } else {
             None
         },
+        fill_res_qp_entry: if <D::Qp as QpOps<D>>::HAS_DETAILS {
+            Some(qp::details::<D>)
+        } else {
+            None
+        },
 
         get_dma_mr: if <D::Mr as MrOps<D>>::HAS_DMA {
             Some(mr::get_dma::<D>)
@@ -199,6 +209,11 @@ impl<D: Operations> Table<D> {
         },
         reg_user_mr: Some(mr::register_user::<D>),
         dereg_mr: Some(mr::deregister::<D>),
+        fill_res_mr_entry: if <D::Mr as MrOps<D>>::HAS_DETAILS {
+            Some(mr::details::<D>)
+        } else {
+            None
+        },
 
         size_ib_ah: Ah::<D>::SIZE,
         size_ib_cq: Cq::<D>::SIZE,

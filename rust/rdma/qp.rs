@@ -13,6 +13,10 @@ use crate::{
     ah::PathView,
     bindings,
     cq::Cq,
+    details::{
+        self,
+        Details, //
+    },
     device::{
         Mtu,
         PortNum, //
@@ -404,6 +408,11 @@ pub trait QpOps<D: Operations>: Send + Sync + Sized {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
+    /// Tells what an operator may want to know beside what the core knows. Process context.
+    fn details(_this: Pin<&Qp<D>>, _details: &mut Details<'_>) -> Result {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
     /// Takes the QP away from the device. Process context. If it fails, the QP goes on and the
     /// core asks again.
     fn destroy(this: Pin<&Qp<D>>) -> Result;
@@ -638,4 +647,18 @@ pub(crate) unsafe extern "C" fn detach_mcast<D: Operations>(
 
         D::Qp::detach_mcast(this, gid, lid).map(|()| 0)
     })
+}
+
+/// # Safety
+///
+/// Called by the core with a message it is filling and a live QP.
+pub(crate) unsafe extern "C" fn details<D: Operations>(
+    message: *mut kernel::bindings::sk_buff,
+    raw: *mut bindings::ib_qp,
+) -> c_int {
+    // SAFETY: By this function's contract; the core holds the QP during the call.
+    let this = unsafe { Qp::<D>::from_raw(raw) };
+
+    // SAFETY: By this function's contract.
+    from_result(|| unsafe { details::fill(message, |details| D::Qp::details(this, details)) })
 }

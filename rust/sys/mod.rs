@@ -4,6 +4,9 @@
 
 pub mod completion;
 pub mod cpu;
+pub mod debugfs;
 pub mod irq;
 pub mod param;
+pub mod ratelimit;
+pub mod trace;
 pub mod workqueue;
