@@ -21,6 +21,8 @@ use kernel::{
 
 struct Pool {
     used: IdPool,
+    /// Numbers taken, those given up for good included.
+    count: u32,
     /// Where the next search starts.
     next: usize,
 }
@@ -40,6 +42,7 @@ impl IdSpace {
         let pool = Pool {
             // CAST: `usize` has 64 bits on the machines this device exists for.
             used: IdPool::with_capacity(limit as usize, GFP_KERNEL)?,
+            count: 0,
             next: first as usize,
         };
         Arc::pin_init(
@@ -57,6 +60,12 @@ impl IdSpace {
         self.limit.saturating_sub(self.first)
     }
 
+    /// How many numbers are taken, those of objects that the device does not let go of included.
+    /// [`IdSpace::take_exactly`] may take one below the first.
+    pub(crate) fn used(&self) -> u32 {
+        self.pool.lock().count
+    }
+
     /// Takes a free number.
     ///
     /// # Errors
@@ -70,6 +79,7 @@ impl IdSpace {
             Some(value) => value,
             None => Self::take(&mut pool.used, self.first as usize, self.limit).ok_or(ENOMEM)?,
         };
+        pool.count = pool.count.saturating_add(1);
         // CAST: As above.
         pool.next = if value as usize + 1 < self.limit as usize {
             value as usize + 1
@@ -99,6 +109,7 @@ impl IdSpace {
             return Err(EBUSY);
         }
         unused.acquire();
+        pool.count = pool.count.saturating_add(1);
         Ok(Id {
             space: self.clone(),
             value,
@@ -153,8 +164,10 @@ impl LentId {
 impl Drop for Id {
     fn drop(&mut self) {
         if !self.lent {
+            let mut pool = self.space.pool.lock();
             // CAST: Widening.
-            self.space.pool.lock().used.release_id(self.value as usize);
+            pool.used.release_id(self.value as usize);
+            pool.count = pool.count.saturating_sub(1);
         }
     }
 }

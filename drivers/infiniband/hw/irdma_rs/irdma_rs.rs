@@ -12,8 +12,8 @@
 //! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets; [`tc`]: what to do when the
 //!   traffic classes change;
 //! - [`queues`]: send, receive and completion queues; [`mcast`]: multicast groups;
-//! - [`verbs`]: what the RDMA core asks for;
-//! - [`watchdog`], [`oicr`]: what to do about a device in trouble;
+//! - [`verbs`]: what the RDMA core asks for; [`views`]: what operators see in debugfs;
+//! - [`watchdog`], [`oicr`]: what to do about a device in trouble; [`trace`]: trace events;
 //! - [`dev`]: all of that together, one function; [`bringup`]: making and unmaking it.
 //!
 //! Glossary: *CQP*, control queue pair; *CCQ*, its completion queue; *CEQ*, completion event queue;
@@ -52,7 +52,9 @@ mod queues;
 mod regs;
 mod sched;
 mod tc;
+mod trace;
 mod verbs;
+mod views;
 mod watchdog;
 
 use bringup::Core;
@@ -156,11 +158,14 @@ module! {
 struct IrdmaModule {
     #[pin]
     _driver: driver::Registration<iidc::Adapter<IrdmaDriver>>,
+    // Dropped when all devices are gone.
+    _views: rdma::sys::debugfs::Root,
 }
 
 impl InPlaceModule for IrdmaModule {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            _views: views::root(),
             _driver <- driver::Registration::new(c"irdma_rs", module),
         })
     }

@@ -40,6 +40,22 @@ impl Code {
         }
     }
 
+    /// What the code says, as far as the driver knows.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::INVALID_STATE => "the object's state does not allow it",
+            Self::FLUSH_NO_WQE_PENDING => "nothing to flush",
+            Self::MODIFY_QP_BAD_CLOSE => "the connection closed badly",
+            Self::LLP_CLOSED => "the transport is closed",
+            Self::RESET_NOT_SENT => "the reset was not sent",
+            Self::FATAL => "fatal, only a reset helps",
+            Self {
+                major: Self::CQP, ..
+            } => "a failure without a name",
+            _ => "a class of errors without a name",
+        }
+    }
+
     /// Whether the answer belongs to ordinary operation and is not worth a message.
     pub(crate) fn is_expected(self) -> bool {
         matches!(

@@ -36,6 +36,7 @@ mod request;
 mod ring;
 #[cfg(CONFIG_KUNIT = "y")]
 mod ring_test;
+mod stats;
 mod wqe;
 
 pub(crate) use error::{
@@ -43,12 +44,15 @@ pub(crate) use error::{
     Failure, //
 };
 pub(crate) use op::Op;
+pub(crate) use ring::RingView;
+pub(crate) use stats::OpCounts;
 pub(crate) use wqe::Wqe;
 
 use crate::{
     lan::Port,
     mem::DmaWords,
-    regs::*, //
+    regs::*,
+    trace, //
 };
 use ccq::Ccq;
 use kept::Kept;
@@ -84,8 +88,10 @@ use request::{
 use ring::{
     Mode,
     Posted,
-    Ring, //
+    Ring,
+    Slot, //
 };
+use stats::Stats;
 
 /// Without any completion for this long, the device has stalled.
 pub(crate) const STALL: Delta = Delta::from_secs(5);
@@ -196,6 +202,8 @@ pub(crate) struct Cqp {
     ccq: SpinLockIrq<Option<Ccq>>,
     /// A completion that made no sense has been reported.
     complained: AtomicFlag,
+    #[pin]
+    stats: Stats,
     /// What the device may still use.
     #[pin]
     kept: SpinLockIrq<Kept>,
@@ -216,6 +224,7 @@ impl Cqp {
                 ring <- new_spinlock_irq!(ring, "Cqp::ring"),
                 ccq <- new_spinlock_irq!(None, "Cqp::ccq"),
                 complained: AtomicFlag::new(false),
+                stats <- Stats::new(),
                 kept <- new_spinlock_irq!(Kept::new(), "Cqp::kept"),
             }),
             GFP_KERNEL,
@@ -374,7 +383,7 @@ impl Cqp {
             Mode::Polled => self.execute_polling(C::OP, &entry),
             Mode::Events => self.execute_sleeping(C::OP, &entry),
         };
-        self.report(C::OP, outcome)
+        self.not_sent(C::OP, outcome)
             .map(|completed| command.answer(completed))
     }
 
@@ -383,7 +392,8 @@ impl Cqp {
     pub(crate) fn execute_atomic<C: Command>(&self, command: &C) -> Result<C::Answer, Failure> {
         let entry = command.wqe()?;
         let waiter = Waiter::new(GFP_ATOMIC)?;
-        self.post(C::OP, &entry, waiter.clone())?;
+        let posted = self.post(C::OP, &entry, waiter.clone());
+        self.not_sent(C::OP, posted)?;
         let outcome = loop {
             if let Some(outcome) = waiter.outcome() {
                 break outcome;
@@ -392,8 +402,7 @@ impl Cqp {
             self.check_progress();
             udelay(SPIN_SLICE);
         };
-        self.report(C::OP, outcome)
-            .map(|completed| command.answer(completed))
+        outcome.map(|completed| command.answer(completed))
     }
 
     /// Hands `command` to the device and returns. `done` is called exactly once with the answer, in
@@ -407,7 +416,8 @@ impl Cqp {
         F: FnOnce(Result<C::Answer, Failure>) + Send + 'static,
     {
         let entry = command.wqe()?;
-        self.post(C::OP, &entry, Callback::new(command, done, gfp)?)
+        let posted = self.post(C::OP, &entry, Callback::new(command, done, gfp)?);
+        self.not_sent(C::OP, posted)
     }
 
     fn execute_sleeping(&self, op: Op, entry: &Wqe) -> Outcome {
@@ -486,7 +496,7 @@ impl Cqp {
             self.check_progress();
             fsleep(POLL_SLICE);
         };
-        self.report(Op::CreateCq, outcome)?;
+        outcome?;
         self.ring.lock().set_mode(Mode::Polled);
         Ok(())
     }
@@ -560,7 +570,9 @@ impl Cqp {
 
     /// Completes the one outstanding operation of tail mode.
     fn retire(&self, waiter: &Waiter, outcome: Outcome) {
-        drop(self.ring.lock().retire_oldest());
+        if let Some((slot, outstanding)) = self.take_oldest() {
+            self.ended(slot, outcome, outstanding);
+        }
         waiter.set(outcome);
     }
 
@@ -586,14 +598,13 @@ impl Cqp {
                 let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
                     return count;
                 };
-                self.ring
-                    .lock()
-                    .complete(cqe.index)
-                    .map(|slot| (slot, cqe.outcome))
+                let mut ring = self.ring.lock();
+                ring.complete(cqe.index)
+                    .map(|slot| (slot, cqe.outcome, ring.outstanding()))
             };
             count = count.wrapping_add(1);
             match ended {
-                Some((slot, outcome)) => slot.pending.finish(outcome),
+                Some((slot, outcome, outstanding)) => self.ended(slot, outcome, outstanding),
                 None => self.complain_once(),
             }
         }
@@ -694,26 +705,56 @@ impl Cqp {
     /// Ends what is outstanding on a dead ring.
     fn drain(&self) {
         loop {
-            let Some(slot) = self.ring.lock().retire_oldest() else {
+            let Some((slot, outstanding)) = self.take_oldest() else {
                 return;
             };
-            slot.pending.finish(Err(Failure::TimedOut));
+            self.ended(slot, Err(Failure::TimedOut), outstanding);
         }
     }
 
-    /// Prints what nobody expects.
-    fn report(&self, op: Op, outcome: Outcome) -> Outcome {
+    /// Takes the oldest operation off the ring; tells how many others are outstanding.
+    fn take_oldest(&self) -> Option<(Slot, u16)> {
+        let mut ring = self.ring.lock();
+        let slot = ring.retire_oldest()?;
+
+        Some((slot, ring.outstanding()))
+    }
+
+    /// Notes how an operation ended, prints what nobody expects, and tells who waits. Any context, no
+    /// lock held.
+    fn ended(&self, slot: Slot, outcome: Outcome, outstanding: u16) {
+        let duration = slot.posted.elapsed();
+
+        self.stats.count(slot.op, duration, outcome);
+        trace::cqp(self.port.log(), slot.op, duration, outcome, outstanding);
         if let Err(Failure::Refused(code)) = outcome {
             if code == Code::FATAL {
                 self.reset();
             }
             if !code.is_expected() {
-                dev_err!(
-                    self.port.log(),
-                    "{op}: refused by the device, code {code}\n"
-                );
+                self.stats.complain(self.port.log(), slot.op, code);
             }
         }
-        outcome
+        slot.pending.finish(outcome);
+    }
+
+    /// Notes an operation that the device was not asked for; [`Self::ended`] sees all others.
+    fn not_sent<T>(&self, op: Op, result: Result<T, Failure>) -> Result<T, Failure> {
+        if let Err(failure @ Failure::NotSent(_)) = result {
+            self.stats.count(op, Delta::ZERO, Err(failure));
+            let outstanding = self.ring.lock().outstanding();
+            trace::cqp(self.port.log(), op, Delta::ZERO, Err(failure), outstanding);
+        }
+        result
+    }
+
+    /// What became of the commands of an operation so far. Any context.
+    pub(crate) fn counts(&self, op: Op) -> OpCounts {
+        self.stats.counts(op)
+    }
+
+    /// The state of the ring. Any context.
+    pub(crate) fn ring_view(&self) -> RingView {
+        self.ring.lock().view()
     }
 }

@@ -17,6 +17,25 @@ macro_rules! ops {
         }
 
         impl Op {
+            /// All there are, in the order of their codes.
+            pub(crate) const ALL: [Self; Self::COUNT] = [$(Self::$variant,)*];
+
+            /// How many there are.
+            pub(crate) const COUNT: usize = [$($code,)*].len();
+
+            /// The operation's code.
+            pub(crate) const fn code(self) -> u8 {
+                match self {
+                    $(Self::$variant => $code,)*
+                }
+            }
+
+            /// The operation's place in [`Self::ALL`].
+            pub(crate) const fn position(self) -> usize {
+                // CAST: the number of a variant.
+                self as usize
+            }
+
             /// The operation's name in the hardware contract.
             pub(crate) const fn name(self) -> &'static str {
                 match self {

@@ -36,7 +36,7 @@ pub(super) struct Slot {
     /// Who wants to know.
     pub(super) pending: Arc<dyn Pending>,
     /// When it was put there.
-    posted: Instant<Monotonic>,
+    pub(super) posted: Instant<Monotonic>,
 }
 
 /// What to store and ring after [`Ring::post`].
@@ -67,6 +67,34 @@ pub(super) enum Mode {
     Polled,
     /// In the CCQ, announced by an event queue.
     Events,
+}
+
+impl Mode {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Tail => "tail",
+            Self::Polled => "polled",
+            Self::Events => "events",
+        }
+    }
+}
+
+/// The state of a ring at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingView {
+    /// Why no operation reaches the device, if none does.
+    pub(crate) dead: Option<Error>,
+    /// Where completions are found.
+    pub(crate) mode: &'static str,
+    /// Operations that have not ended.
+    pub(crate) outstanding: u16,
+    /// The oldest of them, and for how long it has been there.
+    pub(crate) oldest: Option<(Op, Delta)>,
+}
+
+impl RingView {
+    /// Most operations that can be outstanding.
+    pub(crate) const CAPACITY: u16 = Ring::ENTRIES - 1;
 }
 
 /// The driver's side of the ring.
@@ -123,6 +151,24 @@ impl Ring {
 
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.state, State::Alive)
+    }
+
+    /// Operations that were handed to the device and have not ended, as many as places are taken.
+    pub(super) fn outstanding(&self) -> u16 {
+        self.head.wrapping_sub(self.tail) % Self::ENTRIES
+    }
+
+    /// The state to look at.
+    pub(super) fn view(&self) -> RingView {
+        RingView {
+            dead: self.usable().err(),
+            mode: self.mode.name(),
+            outstanding: self.outstanding(),
+            oldest: match self.slots.get(usize::from(self.tail)) {
+                Some(Some(oldest)) => Some((oldest.op, oldest.posted.elapsed())),
+                _ => None,
+            },
+        }
     }
 
     /// Fails with the reason of a dead ring.

@@ -155,10 +155,17 @@ impl QpMemberships {
         })
     }
 
+    /// Calls `f` with what is recorded of `ip`, if the queue pair is attached to it. Process context;
+    /// waits for an attach or a detach of the queue pair that is running.
+    pub(crate) fn with(&self, ip: IpAddr, f: impl FnOnce(&Record)) {
+        if let Some(record) = self.inner.lock().as_ref().and_then(|inner| inner.get(ip)) {
+            f(record);
+        }
+    }
+
     /// Calls `f` with each address that the queue pair is attached to. Process context.
     ///
     /// Returns false, without a call, while an attach or a detach of the queue pair is running.
-    #[allow(dead_code, reason = "for those who show groups")]
     pub(crate) fn for_each(&self, mut f: impl FnMut(IpAddr, &Record)) -> bool {
         let Some(inner) = self.inner.try_lock() else {
             return false;
@@ -268,9 +275,18 @@ impl Groups {
         self.list.retry(&self.device, Occasion::Cleanup);
     }
 
+    /// Returns how many groups there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.list.count()
+    }
+
+    /// Describes the group with this key, if there is one. Process context.
+    pub(crate) fn view_of(&self, key: GroupKey) -> Option<GroupView> {
+        self.list.view_of(key)
+    }
+
     /// Describes the group that follows `after` in the order of keys, or the first; see
     /// [`List::view`]. Process context.
-    #[allow(dead_code, reason = "for those who show groups")]
     pub(crate) fn view(&self, after: Option<GroupKey>) -> Option<GroupView> {
         self.list.view(after)
     }

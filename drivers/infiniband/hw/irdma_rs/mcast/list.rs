@@ -196,6 +196,12 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
         IndexPool::capacity(self.limit)
     }
 
+    /// Returns how many groups there are.
+    pub(crate) fn count(&self) -> u32 {
+        // At most 4095.
+        u32::try_from(self.inner.lock().count).unwrap_or(u32::MAX)
+    }
+
     /// Returns the group with this address, if there is one.
     pub(crate) fn lookup_ip(&self, ip: IpAddr, vlan: Option<u16>) -> Option<Arc<Group<N, S>>> {
         self.inner
@@ -518,12 +524,20 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
     /// No lock is held between two calls, and none is waited for that is held over a command: of a
     /// group that a command is running for, only the name is told. Process context.
     pub(crate) fn view(&self, after: Option<GroupKey>) -> Option<GroupView> {
-        let group = self.next_after(after)?;
-        let view = match group.state.try_lock() {
-            Some(state) => GroupView::new(&group, &state),
-            None => GroupView::busy(&group),
-        };
-        Some(view)
+        self.next_after(after).map(|group| Self::describe(&group))
+    }
+
+    /// Describes the group with this key, if there is one, as [`Self::view`] does.
+    pub(crate) fn view_of(&self, key: GroupKey) -> Option<GroupView> {
+        self.lookup_ip(key.ip, key.vlan)
+            .map(|group| Self::describe(&group))
+    }
+
+    fn describe(group: &Group<N, S>) -> GroupView {
+        match group.state.try_lock() {
+            Some(state) => GroupView::new(group, &state),
+            None => GroupView::busy(group),
+        }
     }
 }
 

@@ -22,7 +22,10 @@ use kernel::{
 };
 
 use super::{
-    group::Number,
+    group::{
+        GroupKey,
+        Number, //
+    },
     list::{
         Hardware,
         List, //
@@ -36,16 +39,21 @@ pub(crate) struct Record {
     vlans: Vlans,
 }
 
-#[allow(dead_code, reason = "for those who show groups")]
 impl Record {
     /// Returns how many attaches have not been taken back.
     pub(crate) fn uses(&self) -> u32 {
         self.uses
     }
 
-    /// Returns the VLANs whose packets are taken; none if the VLAN does not matter.
-    pub(crate) fn vlans(&self) -> &[u16] {
-        self.vlans.as_slice()
+    /// Returns the keys of the groups of the device that were taken for `ip`.
+    pub(crate) fn keys(&self, ip: IpAddr) -> impl Iterator<Item = GroupKey> + '_ {
+        self.vlans.keys(ip)
+    }
+
+    /// Returns how many groups of the device were taken.
+    pub(crate) fn groups(&self) -> u32 {
+        // At most one for each of 4095 VLANs.
+        u32::try_from(self.vlans.as_slice().len().max(1)).unwrap_or(u32::MAX)
     }
 }
 
@@ -62,6 +70,11 @@ impl<N: Number + Unpin> Memberships<N> {
             number,
             records: RBTree::new(),
         }
+    }
+
+    /// Returns the record of an address.
+    pub(crate) fn get(&self, ip: IpAddr) -> Option<&Record> {
+        self.records.get(&ip)
     }
 
     /// Returns the records, by address.

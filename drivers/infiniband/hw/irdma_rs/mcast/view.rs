@@ -38,7 +38,6 @@ pub(crate) enum GroupState {
     Retired,
 }
 
-#[allow(dead_code, reason = "for those who show groups")]
 impl GroupState {
     /// Returns the word for it.
     pub(crate) const fn name(self) -> &'static str {
@@ -54,7 +53,6 @@ impl GroupState {
 }
 
 /// A member.
-#[allow(dead_code, reason = "for those who show groups")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemberView {
     /// Number of the queue pair.
@@ -64,7 +62,6 @@ pub(crate) struct MemberView {
 }
 
 /// A group at one moment.
-#[allow(dead_code, reason = "for those who show groups")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupView {
     /// Address and VLAN.

@@ -40,7 +40,6 @@ impl Vlans {
     }
 
     /// Returns the VLANs; none if the VLAN does not matter.
-    #[allow(dead_code, reason = "for those who show groups")]
     pub(crate) fn as_slice(&self) -> &[u16] {
         &self.0
     }

@@ -44,6 +44,7 @@ use rdma::{
         CqOps,
         Notify, //
     },
+    details::Details,
     device::Device,
     event::CqUpcall,
     sys::workqueue::cancel_work_sync,
@@ -581,6 +582,16 @@ impl CqOps<Irdma> for Cq {
 
     fn arm(this: Pin<&cq::Cq<Irdma>>, notify: Notify) -> Result<bool> {
         this.shared.arm(notify)
+    }
+
+    fn details(this: Pin<&cq::Cq<Irdma>>, details: &mut Details<'_>) -> Result {
+        let guard = this.created.lock();
+        let Some(created) = guard.as_ref() else {
+            return Ok(());
+        };
+        details.number(c"hw_cqn", created.shared.number)?;
+        details.number(c"entries", created.entries)?;
+        details.number(c"ceq", created.ceq)
     }
 
     fn destroy(this: Pin<&cq::Cq<Irdma>>) -> Result {

@@ -59,7 +59,8 @@ use crate::{
         context::MAX_MEMBERS,
         Groups, //
     },
-    queues::geometry, //
+    queues::geometry,
+    views::Views, //
 };
 
 /// The P_Key of the default partition, the only one.
@@ -86,6 +87,8 @@ pub(crate) struct Irdma;
 /// What the verbs keep of a device.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Data {
+    // Dropped first.
+    _views: Views,
     pub(crate) dev: Arc<Dev>,
     /// Queue pairs of the kernel, by number, for those who poll their completions.
     #[pin]
@@ -111,6 +114,7 @@ impl Data {
             _: {
                 dev.tc.set_groups(Some(groups.clone()));
             },
+            _views: Views::new(dev.clone(), groups.clone())?,
             dev,
             generation: Atomic::new(0),
         })

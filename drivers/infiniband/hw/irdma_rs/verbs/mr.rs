@@ -19,6 +19,7 @@ use kernel::{
     },
 };
 use rdma::{
+    details::Details,
     mr::{
         self,
         AccessRight,
@@ -125,7 +126,7 @@ struct Registered {
     _id: Id,
     stag: Stag,
     pd: u32,
-    _location: Location,
+    location: Location,
     _umem: Option<Umem>,
 }
 
@@ -170,7 +171,7 @@ impl Registered {
             _id: id,
             stag,
             pd,
-            _location: location,
+            location: location,
             _umem: umem,
         };
         match dev.cqp.execute(&command) {
@@ -325,6 +326,21 @@ impl MrOps<Irdma> for Mr {
 
     fn keys(&self) -> MrKeys {
         self.keys
+    }
+
+    fn details(this: Pin<&mr::Mr<Irdma>>, details: &mut Details<'_>) -> Result {
+        match &*this.kind.lock() {
+            Kind::Memory(Some(registered)) => {
+                details.number(c"stag_index", registered.stag.index())?;
+                let location = match registered.location {
+                    Location::Direct(_) => "contiguous",
+                    Location::List(_) => "listed",
+                };
+                details.text(fmt!("pages"), fmt!("{location}"))
+            }
+            Kind::Memory(None) => Ok(()),
+            Kind::Ring(..) => details.text(fmt!("use"), fmt!("queue")),
+        }
     }
 
     fn deregister(this: Pin<&mr::Mr<Irdma>>) -> Result {

@@ -6,7 +6,8 @@
 //! - [`post`]: posting and completing work requests of the kernel;
 //! - [`modify`]: states and attributes;
 //! - [`suspend`]: standing still while traffic classes change;
-//! - this file: creating, destroying, multicast.
+//! - [`mcast`]: multicast groups; [`details`]: what operators see;
+//! - this file: creating and destroying.
 //!
 //! # Locking
 //!
@@ -14,6 +15,8 @@
 //! outermost. The locks of the two queues are taken in any context with interrupts off. Nothing nests
 //! in them.
 
+mod details;
+mod mcast;
 mod modify;
 mod post;
 mod shared;
@@ -30,6 +33,7 @@ use kernel::{
     sync::Arc, //
 };
 use rdma::{
+    details::Details,
     gid::MulticastGid,
     lid::Lid,
     pd::Pd,
@@ -459,19 +463,21 @@ impl QpOps<Irdma> for Qp {
 
     fn attach_mcast(this: Pin<&qp::Qp<Irdma>>, gid: MulticastGid, _lid: Lid) -> Result {
         // Ethernet has no use for the LID; the core has checked what there is to check about it.
-        let groups = &this.device().data().groups;
         // Consumers in the kernel act for the machine.
         let interfaces = if this.is_user() {
             Interfaces::Callers
         } else {
             Interfaces::All
         };
-        groups.attach(&this.shared.memberships, gid, interfaces)
+        this.shared.attach(this.device().data(), gid, interfaces)
     }
 
     fn detach_mcast(this: Pin<&qp::Qp<Irdma>>, gid: MulticastGid, _lid: Lid) -> Result {
-        let groups = &this.device().data().groups;
-        groups.detach(&this.shared.memberships, gid)
+        this.shared.detach(this.device().data(), gid)
+    }
+
+    fn details(this: Pin<&qp::Qp<Irdma>>, details: &mut Details<'_>) -> Result {
+        this.shared.tell_details(this.device().data(), details)
     }
 
     fn destroy(this: Pin<&qp::Qp<Irdma>>) -> Result {
