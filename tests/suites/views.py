@@ -179,7 +179,9 @@ def resources(g, kind: str) -> list:
                           capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"rdma resource show {kind}: {done.stderr.strip()}")
-    return [entry for entry in json.loads(done.stdout) if entry["ifname"] == g.device]
+    # The tool marks what a driver says; the names are those of the driver without it.
+    return [{key.removeprefix("drv_"): value for key, value in entry.items()}
+            for entry in json.loads(done.stdout) if entry["ifname"] == g.device]
 
 
 def resource(g, qpn: int) -> dict:
