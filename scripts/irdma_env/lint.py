@@ -29,6 +29,11 @@ CHECKPATCH_KERNEL = {
     "AVOID_EXTERNS": "Rust functions have no header",
     "MACRO_ARG_REUSE": "declares and exports one name",
 }
+#: More of the same for headers of trace events, whose macros have a layout of their own.
+CHECKPATCH_TRACE = {
+    "OPEN_ENDED_LINE": "TP_STRUCT__entry( and its like are written so in the kernel",
+    "PARENTHESIS_ALIGNMENT": "as above",
+}
 #: More of the same for programs.
 CHECKPATCH_USER = {
     "PREFER_KERNEL_TYPES": "the C library's types",
@@ -133,8 +138,10 @@ class Lint:
         """C is in kernel style, by the kernel's own script."""
         tests = ("tests",)
         user = self.of(".c", ".h", under=tests)
-        kernel = [f for f in self.of(".c", ".h") if f not in user]
+        trace = [f for f in self.of(".h") if f.parts[-3:-1] == ("trace", "events")]
+        kernel = [f for f in self.of(".c", ".h") if f not in {*user, *trace}]
         return all([self._checkpatch(kernel, CHECKPATCH_KERNEL),
+                    self._checkpatch(trace, {**CHECKPATCH_KERNEL, **CHECKPATCH_TRACE}),
                     self._checkpatch(user, CHECKPATCH_USER)])
 
     def _checkpatch(self, files, ignore) -> bool:

@@ -46,9 +46,9 @@
 		{ 0x2e, "GATHER_STATS" })
 
 /*
- * A control command ended: the device answered, or nobody expects it to any more. The error is a
- * negative errno; codes are those of the device's answer, 0 without one. The command itself does not
- * count as outstanding.
+ * A control command ended: the device answered, or nobody expects it to any more. The error is
+ * a negative errno; codes are those of the device's answer, 0 without one. The command itself
+ * does not count as outstanding.
  */
 TRACE_EVENT(irdma_rs_cqp,
 	TP_PROTO(const struct device *dev, u8 op, u64 duration_ns, int error, u16 major, u16 minor,
@@ -79,8 +79,8 @@ TRACE_EVENT(irdma_rs_cqp,
 
 /*
  * A queue pair was attached to a group, or detached from it, or was not: the error is a negative
- * errno. The index is the device's name of the group, 0 if there is none, or none any more; the VLAN
- * is -1 for a group of any.
+ * errno. The index is the device's name of the group, 0 if there is none, or none any more; the
+ * VLAN is -1 for a group of any.
  */
 DECLARE_EVENT_CLASS(irdma_rs_mcast,
 	TP_PROTO(const struct device *dev, u32 qpn, const u8 *mgid, int vlan, u16 index, int error),

@@ -4,7 +4,6 @@
 import functools
 import importlib.machinery
 import importlib.util
-import json
 import os
 import re
 import shutil

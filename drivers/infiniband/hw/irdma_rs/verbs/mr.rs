@@ -171,7 +171,7 @@ impl Registered {
             _id: id,
             stag,
             pd,
-            location: location,
+            location,
             _umem: umem,
         };
         match dev.cqp.execute(&command) {
