@@ -101,6 +101,14 @@ void rdma_rs_debugfs_file(const char *name, struct dentry *dir, void *data,
 }
 EXPORT_SYMBOL_GPL(rdma_rs_debugfs_file);
 
+/* The same for a file that root writes orders to. */
+void rdma_rs_debugfs_order(const char *name, struct dentry *dir, void *data,
+			   const struct debugfs_short_fops *ops)
+{
+	debugfs_create_file(name, 0200, dir, data, ops);
+}
+EXPORT_SYMBOL_GPL(rdma_rs_debugfs_order);
+
 /* A directory in the one at the top that is called @top, if there is one. */
 struct dentry *rdma_rs_debugfs_subdir(const char *top, const char *name)
 {

@@ -38,6 +38,8 @@ dma_addr_t rdma_rs_block_iter_dma_address(struct ib_block_iter *iter);
 struct dentry *rdma_rs_debugfs_dir(const char *name);
 void rdma_rs_debugfs_file(const char *name, struct dentry *dir, void *data,
 			  const struct debugfs_short_fops *ops);
+void rdma_rs_debugfs_order(const char *name, struct dentry *dir, void *data,
+			   const struct debugfs_short_fops *ops);
 struct dentry *rdma_rs_debugfs_subdir(const char *top, const char *name);
 void rdma_rs_dev_hold(struct net_device *dev);
 void rdma_rs_dev_put(struct net_device *dev);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files below `/sys/kernel/debug` that show the state of a driver.
+//! Files below `/sys/kernel/debug` that show the state of a driver, or take orders.
 //!
 //! The files of the `kernel` crate's `debugfs` have no owner and yet a release function of the module:
 //! if one is open while its module is unloaded, closing it runs into memory that is gone. Here the C
-//! side calls a module for reading and for nothing else, and only until the file is removed: an open
-//! file holds up neither removal nor unloading, and gives `EIO` from then on.
+//! side calls a module for reading and writing and for nothing else, and only until the file is removed:
+//! an open file holds up neither removal nor unloading, and gives `EIO` from then on.
 //!
-//! A file is a sequence of records, normally lines, with ascending numbers. Each record is made when it
+//! A file to read is a sequence of records, normally lines, with ascending numbers. Each record is made when it
 //! is read: it is right in itself, and a file that is read while things change shows each record at
 //! some moment of the reading. The position in the file says which record is next, so that nothing is
 //! shown twice or left out if records come and go; it is not an offset in a text, and files cannot be
@@ -29,13 +29,15 @@ use kernel::{
     sync::Arc,
     uaccess::{
         UserPtr,
-        UserSlice, //
+        UserSlice,
+        UserSliceReader, //
     }, //
 };
 
 use crate::bindings::{
     rdma_rs_debugfs_dir,
     rdma_rs_debugfs_file,
+    rdma_rs_debugfs_order,
     rdma_rs_debugfs_subdir, //
 };
 
@@ -57,6 +59,19 @@ pub trait View<T>: 'static {
     ///
     /// Those of making records; the reader gets them, unless there is something to read already.
     fn show(data: &T, from: u32, out: &mut Records<'_>) -> Result;
+}
+
+/// What a file takes from those who write to it, for a `T`.
+pub trait Order<T>: 'static {
+    /// Name of the file.
+    const NAME: &'static CStr;
+
+    /// Obeys what was written at once. Process context; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// Any; the writer gets it.
+    fn obey(data: &T, input: &mut UserSliceReader) -> Result;
 }
 
 /// A directory at the top of debugfs, for those of a driver's devices. Dropping it removes it with all
@@ -122,6 +137,22 @@ impl<T: Send + Sync + 'static> Folder<T> {
                 self.dir,
                 data.cast(),
                 &Operations::<T, V>::TABLE,
+            )
+        };
+        self
+    }
+
+    /// Adds the file of an order, for root. Process context.
+    pub fn add_order<O: Order<T>>(self) -> Self {
+        let data = Arc::as_ptr(&self.data).cast_mut();
+
+        // SAFETY: As in `add`.
+        unsafe {
+            rdma_rs_debugfs_order(
+                O::NAME.as_char_ptr(),
+                self.dir,
+                data.cast(),
+                &Orders::<T, O>::TABLE,
             )
         };
         self
@@ -194,6 +225,38 @@ impl<T: Send + Sync + 'static, V: View<T>> Operations<T, V> {
         unsafe { text.inc_len(read) };
         user.writer().write_slice(&text)?;
         Ok((read, next))
+    }
+}
+
+/// The operations of a file that takes orders.
+struct Orders<T, O>(PhantomData<(T, O)>);
+
+impl<T: Send + Sync + 'static, O: Order<T>> Orders<T, O> {
+    const TABLE: bindings::debugfs_short_fops = bindings::debugfs_short_fops {
+        write: Some(Self::write),
+        ..pin_init::zeroed()
+    };
+
+    /// # Safety
+    ///
+    /// Called by debugfs with an open file that is not removed before this returns, and a buffer of
+    /// `len` octets of the calling process.
+    unsafe extern "C" fn write(
+        file: *mut bindings::file,
+        buffer: *const c_char,
+        len: usize,
+        _position: *mut bindings::loff_t,
+    ) -> isize {
+        // SAFETY: `simple_open()` put the file's data there: a `T`, valid until the file is removed.
+        let data = unsafe { &*(*file).private_data.cast::<T>() };
+        let mut input = UserSlice::new(UserPtr::from_ptr(buffer.cast_mut().cast()), len).reader();
+
+        match O::obey(data, &mut input) {
+            // CAST: The kernel lets nobody write more at once.
+            Ok(()) => len as isize,
+            // CAST: An error number.
+            Err(error) => error.to_errno() as isize,
+        }
     }
 }
 

@@ -2,11 +2,19 @@
 
 //! A device's directory in debugfs: `groups` to read, `join` and `leave` to write.
 
+use core::ops::Deref;
+
 use kernel::{
-    debugfs::ScopedDir,
     fmt,
     prelude::*,
+    sync::Arc,
     uaccess::UserSliceReader, //
+};
+use rdma::sys::debugfs::{
+    Folder,
+    Order,
+    Records,
+    View, //
 };
 
 use crate::{
@@ -14,44 +22,80 @@ use crate::{
         self,
         GroupSpec, //
     },
-    tally::Tally,
+    tally::{
+        Group,
+        Tally, //
+    },
     watch::Watch, //
 };
+
+/// Name of the directory of all devices' directories.
+pub(crate) const TOP: &CStr = c"mcast_watch";
 
 /// Octets that can be written at once.
 const MAX_WRITE: usize = 4096;
 
-/// Makes the files of `watch` in `dir`.
-pub(crate) fn add<'data>(watch: &'data Watch, dir: &ScopedDir<'data, '_>) {
-    dir.read_callback_file(c"groups", watch, &show);
-    dir.write_only_callback_file(c"join", watch, &join);
-    dir.write_only_callback_file(c"leave", watch, &leave);
+/// A device that is watched, with its files.
+pub(crate) struct Watched {
+    /// Goes first: who reads or writes uses what it shows.
+    _folder: Folder<Watch>,
+    watch: Arc<Watch>,
+}
+
+impl Watched {
+    /// Makes the files of `watch` in the directory `name`. Process context.
+    pub(crate) fn new(name: &CStr, watch: Arc<Watch>) -> Self {
+        Self {
+            _folder: Folder::new(TOP, name, watch.clone())
+                .add::<Groups>()
+                .add_order::<Join>()
+                .add_order::<Leave>(),
+            watch,
+        }
+    }
+}
+
+impl Deref for Watched {
+    type Target = Watch;
+
+    fn deref(&self) -> &Watch {
+        &self.watch
+    }
 }
 
 fn show_tally(out: &mut fmt::Formatter<'_>, tally: &Tally) -> fmt::Result {
     writeln!(out, " packets {} bytes {}", tally.packets, tally.bytes)
 }
 
-/// One line for the device, one for each group and, indented, one for each of its senders.
-fn show(watch: &Watch, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let table = watch.table();
+/// The first line: of the device.
+struct DeviceLine<'a>(&'a Watch);
 
-    write!(
-        out,
-        "qp {} lost {} stray",
-        watch.qp().number().get(),
-        table.lost()
-    )?;
-    show_tally(out, &table.stray())?;
+impl fmt::Display for DeviceLine<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.0.table();
 
-    table.try_for_each(|group| {
-        let counts = group.counts().lock();
+        write!(
+            out,
+            "qp {} lost {} stray",
+            self.0.qp().number().get(),
+            table.lost()
+        )?;
+        show_tally(out, &table.stray())
+    }
+}
+
+/// The lines of a group: one for itself and, indented, one for each of its senders.
+struct GroupLines<'a>(&'a Group);
+
+impl fmt::Display for GroupLines<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.0.counts().lock();
 
         write!(
             out,
             "group {:?} lid {:#06x}",
-            group.address(),
-            group.lid().to_host()
+            self.0.address(),
+            self.0.lid().to_host()
         )?;
         show_tally(out, &counts.total)?;
         for (source, tally) in &counts.sources {
@@ -68,15 +112,52 @@ fn show(watch: &Watch, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             show_tally(out, &counts.others)?;
         }
         Ok(())
-    })
+    }
 }
 
-fn join(watch: &Watch, input: &mut UserSliceReader) -> Result {
-    for_each(watch, "join", input, Watch::join)
+/// The counters: record 0 is the device, the others are the groups in the order of addresses.
+struct Groups;
+
+impl View<Watch> for Groups {
+    const NAME: &'static CStr = c"groups";
+
+    fn show(watch: &Watch, from: u32, out: &mut Records<'_>) -> Result {
+        if from == 0 && !out.push(0, fmt!("{}", DeviceLine(watch))) {
+            return Ok(());
+        }
+
+        let mut number = 0;
+        // An error says that there is no more room, which is none.
+        let _ = watch.table().try_for_each(|group| {
+            number += 1;
+            if number < from || out.push(number, fmt!("{}", GroupLines(group))) {
+                Ok(())
+            } else {
+                Err(())
+            }
+        });
+        Ok(())
+    }
 }
 
-fn leave(watch: &Watch, input: &mut UserSliceReader) -> Result {
-    for_each(watch, "leave", input, Watch::leave)
+struct Join;
+
+impl Order<Watch> for Join {
+    const NAME: &'static CStr = c"join";
+
+    fn obey(watch: &Watch, input: &mut UserSliceReader) -> Result {
+        for_each(watch, "join", input, Watch::join)
+    }
+}
+
+struct Leave;
+
+impl Order<Watch> for Leave {
+    const NAME: &'static CStr = c"leave";
+
+    fn obey(watch: &Watch, input: &mut UserSliceReader) -> Result {
+        for_each(watch, "leave", input, Watch::leave)
+    }
 }
 
 /// Calls `change` for each group in what the user wrote, until one fails. Nothing is changed

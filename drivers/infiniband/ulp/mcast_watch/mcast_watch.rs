@@ -14,8 +14,8 @@
 //! `Documentation/admin-guide/mcast_watch.md` tells how to use it.
 
 use kernel::{
-    debugfs,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 use rdma::{
     client::{
@@ -25,7 +25,8 @@ use rdma::{
         Registration, //
     },
     device::PortNum,
-    lid::Lid, //
+    lid::Lid,
+    sys::debugfs::Root, //
 };
 
 mod files;
@@ -33,6 +34,7 @@ mod spec;
 mod tally;
 mod watch;
 
+use files::Watched;
 use spec::GroupSpec;
 use watch::Watch;
 
@@ -55,7 +57,7 @@ struct Settings {
 struct Watcher {
     settings: Settings,
     /// The directory of all devices' directories.
-    root: debugfs::Dir,
+    _root: Root,
 }
 
 rdma::client_slot!(Watcher);
@@ -63,7 +65,7 @@ rdma::client_slot!(Watcher);
 impl Client for Watcher {
     const NAME: &'static CStr = c"mcast_watch";
 
-    type Data = debugfs::Scope<Watch>;
+    type Data = Watched;
 
     fn add(&self, device: &Device) -> Result<Option<Pin<KBox<Self::Data>>>> {
         let name = device.name();
@@ -78,17 +80,17 @@ impl Client for Watcher {
         let watch = Watch::new(device, &self.settings).inspect_err(|error| {
             dev_err!(device.as_ref(), "mcast_watch: no queue pair: {error:?}\n");
         })?;
-        let scope = KBox::pin_init(
-            self.root.scope(watch, name.as_c_str(), files::add),
+        let watched = KBox::pin(
+            Watched::new(name.as_c_str(), Arc::pin_init(watch, GFP_KERNEL)?),
             GFP_KERNEL,
         )?;
 
         // A group that cannot be joined is no reason not to watch the others.
         for group in &self.settings.groups {
-            let _ = scope.join(*group);
+            let _ = watched.join(*group);
         }
 
-        Ok(Some(scope))
+        Ok(Some(watched))
     }
 }
 
@@ -104,7 +106,7 @@ impl kernel::Module for McastWatch {
         Ok(Self {
             _registration: Registration::new(Watcher {
                 settings,
-                root: debugfs::Dir::new(c"mcast_watch"),
+                _root: Root::new(files::TOP),
             })?,
         })
     }
