@@ -368,6 +368,17 @@ pub(crate) unsafe extern "C" fn create<D: Operations>(
     })
 }
 
+/// Ends upcalls before the core waits for the work that they queue, and then frees it.
+///
+/// # Safety
+///
+/// Called by the core with a queue that `create` finished and that is destroyed next.
+pub(crate) unsafe extern "C" fn pre_destroy<D: Operations>(raw: *mut bindings::ib_cq) -> c_int {
+    // SAFETY: By this function's contract.
+    unsafe { Cq::<D>::from_raw(raw) }.upcall().close();
+    0
+}
+
 /// # Safety
 ///
 /// Called by the core with a queue that `create` finished and no QP uses, and null or the udata of

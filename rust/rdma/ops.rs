@@ -147,6 +147,7 @@ impl<D: Operations> Table<D> {
         create_cq: Some(cq::create::<D>),
         create_user_cq: Some(cq::create::<D>),
         destroy_cq: Some(cq::destroy::<D>),
+        pre_destroy_cq: Some(cq::pre_destroy::<D>),
         poll_cq: if <D::Cq as CqOps<D>>::HAS_POLL {
             Some(cq::poll::<D>)
         } else {
