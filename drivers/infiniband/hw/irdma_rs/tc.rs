@@ -80,6 +80,13 @@ impl Change {
         drop(old);
     }
 
+    /// Runs `f` while no queue pair is being stopped or resumed. Process context.
+    pub(crate) fn steady<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _state = self.state.lock();
+
+        f()
+    }
+
     /// The traffic classes are about to change. Process context.
     pub(crate) fn before(&self, dev: &Dev) {
         let mut state = self.state.lock();

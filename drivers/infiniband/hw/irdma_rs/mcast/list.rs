@@ -410,6 +410,8 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
             .map_err(Failure::Refused)?;
         if command != Command::Destroy && !state.share.as_ref().is_some_and(|s| hw.is_current(s)) {
             state.share = Some(hw.share().map_err(Failure::Refused)?);
+            // Until the device has accepted it, the device serves the group by the one before.
+            state.outdated = state.phase == Phase::Live;
         }
         let share = state.share.as_ref().ok_or(Failure::Refused(EINVAL))?;
         let outcome = hw.execute(command, &group.key, group.index, share, &words);
@@ -494,7 +496,7 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
 
             let mut state = group.state.lock();
             let current = state.share.as_ref().is_some_and(|s| hw.is_current(s));
-            if state.phase != Phase::Live || state.is_empty() || current {
+            if state.phase != Phase::Live || state.is_empty() || (current && !state.outdated) {
                 continue;
             }
             state.outdated = true;

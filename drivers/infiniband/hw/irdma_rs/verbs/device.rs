@@ -111,10 +111,11 @@ impl Data {
             kernel_qps <- Table::new(limits.qps)?,
             handles <- Handles::new(),
             groups: Arc::pin_init(Groups::new(dev.clone()), GFP_KERNEL)?,
+            _views: Views::new(dev.clone(), groups.clone())?,
+            // Undone by the destructor of the whole: nothing that can fail may follow.
             _: {
                 dev.tc.set_groups(Some(groups.clone()));
             },
-            _views: Views::new(dev.clone(), groups.clone())?,
             dev,
             generation: Atomic::new(0),
         })

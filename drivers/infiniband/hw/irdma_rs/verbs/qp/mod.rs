@@ -365,7 +365,11 @@ impl QpShared {
         sizes: &Sizes,
         caller: &Caller<'_, Irdma>,
     ) -> Result {
-        data.dev.qps.insert(self.number, self.clone())?;
+        let dev = &data.dev;
+
+        // Who is stopping queue pairs finds this one, or has not begun, or is through.
+        dev.tc
+            .steady(|| dev.qps.insert(self.number, self.clone()))?;
         // The traffic classes may have changed before anybody could find it.
         self.resume();
         let Some(udata) = caller.udata() else {
@@ -397,6 +401,8 @@ impl QpShared {
         };
 
         self.stop(&mut created);
+        // Whoever waits for it to stand still would wait in vain: it is no longer found.
+        self.suspended.complete_all();
         // The device may still list it in a group it has been detached from.
         data.groups.leave(&self.memberships);
         let gone = created
