@@ -24,7 +24,8 @@ use crate::{
 /// filter lets the group in. Dropping it leaves the group. May sleep, takes RTNL.
 ///
 /// Memberships in one group add up. Turning IP off and on again on the net device ends all of
-/// them; dropping this one has no effect then.
+/// them. Dropping this one has no effect then, unless somebody has joined the group anew: the
+/// kernel counts memberships by address, and takes that one away.
 #[must_use = "the net device leaves the group when this is dropped"]
 pub struct Membership {
     device: ARef<NetDevice>,
