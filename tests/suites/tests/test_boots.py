@@ -62,6 +62,10 @@ class Planning(unittest.TestCase):
                          [("stock", ["a", "b"]), ("debug", ["a"])])
         self.assertEqual([b.kernel for b in plan(suites, kernels=["debug"])], ["debug"])
 
+    def test_debug_kernel_is_not_for_rxe_alone(self):
+        suites = {"a": Suite("a", drivers=("rxe",), kernels=("stock", "debug"))}
+        self.assertEqual([b.kernel for b in plan(suites)], ["stock"])
+
     def test_debug_kernel_has_more_time_and_a_name(self):
         suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug"))}
         stock, debug = plan(suites)
