@@ -170,6 +170,8 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
         command += ["--coverage"] if coverage else ["--leaks"] * setting.leaks
     if setting.modules:
         command.append("--modules")
+    if setting.snoop:
+        command += ["--snoop", setting.snoop]
     for pattern in allowed:
         command += ["--allow-warn", pattern]
     command += ["--", IN_GUEST, "--in-guest", *(["--long"] if long else []), *boot.suites]

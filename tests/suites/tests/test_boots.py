@@ -43,6 +43,11 @@ class Planning(unittest.TestCase):
                       "b": Suite("b", drivers=("irdma",), card="qps=65536")})
         self.assertEqual(len(boots), 2)
 
+    def test_switches_differ(self):
+        boots = plan({"a": Suite("a", drivers=("irdma",)),
+                      "b": Suite("b", drivers=("irdma",), snoop="interval=2,response=1")})
+        self.assertEqual(len(boots), 2)
+
     def test_only_one_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
         self.assertEqual([b.driver for b in boots], ["irdma,rxe"])
