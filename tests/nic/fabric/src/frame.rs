@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Ethernet frames as the fabric carries them, and the little it looks at inside.
 
+use etherparse::{LaxSlicedPacket, TransportSlice};
 use std::sync::Arc;
 
 /// A frame without FCS, shared by all ports it goes to.
@@ -13,10 +14,7 @@ pub const SHORTEST: usize = 60;
 /// The longest frame taken: the largest packet QEMU's network layer passes on.
 pub const LONGEST: usize = 4096 + 65536;
 
-const ETHERTYPE_VLAN: u16 = 0x8100;
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-const PROTOCOL_UDP: u8 = 17;
+/// UDP port of RoCEv2.
 const PORT_ROCE: u16 = 4791;
 
 /// Makes a frame of what a device sends; `None` if it is none. Short frames are padded.
@@ -30,68 +28,51 @@ pub fn from_device(mut bytes: Vec<u8>) -> Option<Frame> {
     Some(bytes.into())
 }
 
-fn u16_at(frame: &[u8], at: usize) -> Option<u16> {
-    let bytes = frame.get(at..at.checked_add(2)?)?;
-    Some(u16::from_be_bytes(bytes.try_into().ok()?))
-}
-
 /// Whether `frame` carries RoCEv2: UDP to port 4791 over IPv4 or IPv6, with a VLAN tag or without.
 pub fn is_roce(frame: &[u8]) -> bool {
-    udp_destination(frame) == Some(PORT_ROCE)
-}
-
-fn udp_destination(frame: &[u8]) -> Option<u16> {
-    let mut at = HEADER;
-    let mut ethertype = u16_at(frame, at - 2)?;
-    if ethertype == ETHERTYPE_VLAN {
-        at += 4;
-        ethertype = u16_at(frame, at - 2)?;
-    }
-    let (protocol, udp) = match ethertype {
-        ETHERTYPE_IPV4 => {
-            let words = usize::from(frame.get(at)? & 0xf);
-            (*frame.get(at + 9)?, at + 4 * words)
-        }
-        ETHERTYPE_IPV6 => (*frame.get(at + 6)?, at + 40),
-        _ => return None,
+    let packet = LaxSlicedPacket::from_ethernet(frame).ok();
+    let Some(Some(TransportSlice::Udp(udp))) = packet.map(|packet| packet.transport) else {
+        return false;
     };
-    if protocol != PROTOCOL_UDP {
-        return None;
-    }
-    u16_at(frame, udp + 2)
+    udp.destination_port() == PORT_ROCE
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use etherparse::PacketBuilder;
     use proptest::prelude::*;
 
-    fn udp4(port: u16, tag: bool) -> Vec<u8> {
-        let mut frame = vec![0xff; 12];
-        if tag {
-            frame.extend_from_slice(&[0x81, 0, 0, 5]);
+    fn udp(four: bool, port: u16, tag: bool) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
+        match four {
+            true => ethernet.ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64),
+            false => ethernet.ipv6([1; 16], [2; 16], 64),
         }
-        frame.extend_from_slice(&[0x08, 0x00, 0x45]);
-        frame.extend_from_slice(&[0; 8]);
-        frame.extend_from_slice(&[PROTOCOL_UDP]);
-        frame.extend_from_slice(&[0; 10 + 2]);
-        frame.extend_from_slice(&port.to_be_bytes());
+        .udp(7, port)
+        .write(&mut frame, &[0; 20])
+        .unwrap();
+        if tag {
+            frame.splice(12..12, [0x81, 0, 0, 5]);
+        }
         frame
     }
 
     #[test]
     fn roce_is_udp_4791() {
-        for tag in [false, true] {
-            assert!(is_roce(&udp4(4791, tag)));
-            assert!(!is_roce(&udp4(4790, tag)));
+        for (four, tag) in [(true, false), (true, true), (false, false), (false, true)] {
+            let mut frame = udp(four, 4791, tag);
+            assert!(is_roce(&frame));
+            assert!(!is_roce(&udp(four, 4790, tag)));
+            // Cut short on its way it is still RoCE.
+            frame.pop();
+            assert!(is_roce(&frame));
+            let header = if tag { 18 } else { 14 };
+            frame[header + if four { 9 } else { 6 }] = 6;
+            assert!(!is_roce(&frame));
         }
-        let mut six = vec![0; 12];
-        six.extend_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, PROTOCOL_UDP]);
-        six.resize(14 + 40 + 2, 0);
-        six.extend_from_slice(&4791u16.to_be_bytes());
-        assert!(is_roce(&six));
-        six[20] = 6;
-        assert!(!is_roce(&six));
+        assert!(!is_roce(&[0; 60]));
     }
 
     #[test]

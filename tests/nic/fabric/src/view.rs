@@ -2,18 +2,18 @@
 //! What the switch sees in a frame: addresses, tag, and for multicast what group or what message of
 //! group management it is.
 
-use etherparse::{LinkExtSlice, NetSlice, SlicedPacket};
+use etherparse::{
+    EtherType, Ethernet2Header, Ethernet2HeaderSlice, LinkExtSlice, NetSlice,
+    SingleVlanHeaderSlice, SlicedPacket,
+};
 use std::net::IpAddr;
 
-use crate::frame::HEADER;
 use crate::snoop::message::{self, Message};
 
 /// A station address.
 pub type Mac = [u8; 6];
 /// The VLAN id in a tag.
 pub const VLAN_ID: u16 = 0x0fff;
-
-const ETHERTYPE_VLAN: [u8; 2] = [0x81, 0x00];
 
 /// Where a frame is meant to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Destination {
     Station(Mac),
     /// A group of IP receivers that can be joined.
     Group(IpAddr),
-    /// Group management. Messages with a bad checksum, or of unknown form, are not among them.
+    /// Group management.
     Management(Message),
     /// Everybody: broadcast, groups outside IP, groups that nobody joins.
     All,
@@ -51,15 +51,15 @@ impl View {
     }
 
     fn look(frame: &[u8], group: impl Fn(&[u8]) -> Destination) -> Option<Self> {
-        let (to, rest) = frame.split_first_chunk::<6>()?;
-        let (source, _) = rest.split_first_chunk::<6>()?;
+        let header = Ethernet2HeaderSlice::from_slice(frame).ok()?;
+        let to = header.destination();
         Some(Self {
-            source: *source,
+            source: header.source(),
             tag: tag(frame),
-            destination: if is_group(to) {
+            destination: if is_group(&to) {
                 group(frame)
             } else {
-                Destination::Station(*to)
+                Destination::Station(to)
             },
         })
     }
@@ -77,10 +77,14 @@ pub fn is_group(mac: &Mac) -> bool {
 
 /// The tag of a frame.
 pub fn tag(frame: &[u8]) -> Option<u16> {
-    let inner = frame.get(HEADER - 2..)?;
-    let (kind, rest) = inner.split_first_chunk::<2>()?;
-    let (tag, _) = rest.split_first_chunk::<2>()?;
-    (*kind == ETHERTYPE_VLAN).then(|| u16::from_be_bytes(*tag))
+    let (header, rest) = Ethernet2Header::from_slice(frame).ok()?;
+    let tag = match header.ether_type {
+        EtherType::VLAN_TAGGED_FRAME => SingleVlanHeaderSlice::from_slice(rest).ok()?,
+        _ => return None,
+    };
+    let priority = u16::from(tag.priority_code_point().value()) << 13;
+    let eligible = u16::from(tag.drop_eligible_indicator()) << 12;
+    Some(priority | eligible | tag.vlan_identifier().value())
 }
 
 fn group(frame: &[u8]) -> Destination {
