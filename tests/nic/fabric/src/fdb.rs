@@ -76,6 +76,14 @@ impl Stations {
             .retain(|_, entry| now.saturating_sub(entry.heard) < aging);
     }
 
+    /// Forgets and has counted nothing; the time to forget stays.
+    pub fn restart(&mut self) {
+        *self = Self {
+            aging: self.aging,
+            ..Self::default()
+        };
+    }
+
     /// Forgets the stations behind a port.
     pub fn forget_port(&mut self, port: PortId) {
         self.entries.retain(|_, entry| entry.port != port);

@@ -20,14 +20,33 @@ use std::time::Duration;
 struct State {
     forwarding: Forwarding,
     delayed: Delayed,
+    /// The power is off; when it comes back, so do the links of these ports.
+    off: Option<Vec<PortId>>,
     /// The switch is gone, and its thread is to end.
     gone: bool,
 }
 
 impl State {
     fn next(&self) -> Option<Duration> {
-        let both = [self.forwarding.next_tick(), self.delayed.next()];
-        both.into_iter().flatten().min()
+        let tick = match self.off {
+            Some(_) => None,
+            None => self.forwarding.next_tick(),
+        };
+        [tick, self.delayed.next()].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, now: Duration) -> Vec<Out> {
+        match self.off {
+            Some(_) => Vec::new(),
+            None => self.forwarding.tick(now),
+        }
+    }
+
+    fn forward(&mut self, now: Duration, ingress: PortId, frame: &Frame) -> Vec<Out> {
+        match self.off {
+            Some(_) => Vec::new(),
+            None => self.forwarding.forward(now, ingress, frame),
+        }
     }
 }
 
@@ -71,7 +90,7 @@ impl Works {
             };
         }
         let now = self.clock.now();
-        let own = state.forwarding.tick(now);
+        let own = state.tick(now);
         let late = std::iter::from_fn(|| state.delayed.pop(now)).collect();
         Some((own, late))
     }
@@ -180,12 +199,54 @@ impl Fabric {
         self.works.with(|state, now| f(&mut state.forwarding, now))
     }
 
+    /// Restarts the switch with its links up: settings stay, all else is forgotten.
+    pub fn restart(&self) {
+        self.forwarding(Forwarding::restart);
+    }
+
+    /// Whether the power is on.
+    pub fn is_on(&self) -> bool {
+        self.works.with(|state, _| state.off.is_none())
+    }
+
+    /// Takes the power from the switch, and so all links down, or gives it back: links that were up
+    /// come up, settings stay, all else is forgotten. In between nothing is forwarded, whatever is
+    /// done to links.
+    pub fn power(&self, on: bool) {
+        let ports = self.ports();
+        let changed = if on {
+            self.works.with(|state, _| state.off.clone())
+        } else {
+            let up = ports.iter().filter(|port| port.link_up());
+            let up: Vec<PortId> = up.map(|port| port.id()).collect();
+            self.works.with(|state, _| match state.off {
+                Some(_) => None,
+                None => {
+                    state.delayed = Delayed::default();
+                    Some(state.off.insert(up).clone())
+                }
+            })
+        };
+        for id in changed.into_iter().flatten() {
+            if let Some(port) = ports.get(id) {
+                port.set_link(on);
+            }
+        }
+        if on {
+            self.works.with(|state, now| {
+                if state.off.take().is_some() {
+                    state.forwarding.restart(now);
+                }
+            });
+        }
+    }
+
     /// Forwards a frame that came in at `ingress`.
     pub(crate) fn forward(&self, ingress: PortId, frame: &Frame) {
         self.capture.frame(frame);
         let outs = self
             .works
-            .with(|state, now| state.forwarding.forward(now, ingress, frame));
+            .with(|state, now| state.forward(now, ingress, frame));
         self.deliver(outs);
     }
 

@@ -198,6 +198,53 @@ fn stations_are_found_across_switches() {
 }
 
 #[test]
+fn a_switch_without_power_forwards_nothing_and_forgets() {
+    let fabric = Fabric::new(None).unwrap();
+    let (a, _from_a) = device(&fabric, "a");
+    let (b, from_b) = device(&fabric, "b");
+    let (c, _from_c) = device(&fabric, "c");
+    c.set_link(false);
+    fabric.forwarding(|f, _| f.learn(true));
+    a.send(frame(2, 1));
+    assert_eq!(from_b.recv_timeout(LONG).unwrap()[11], 1);
+    fabric.power(false);
+    fabric.power(false);
+    assert!(!fabric.is_on() && !a.link_up() && !b.link_up());
+    a.send(frame(2, 3));
+    // Nor if the links come up by themselves.
+    a.set_link(true);
+    b.set_link(true);
+    a.send(frame(2, 4));
+    fabric.power(true);
+    assert!(fabric.is_on() && a.link_up() && b.link_up() && !c.link_up());
+    let known = || fabric.forwarding(|f, now| f.stations().map(|s| s.list(now).len()));
+    assert_eq!(known(), Some(0));
+    a.send(frame(2, 5));
+    assert_eq!(from_b.recv_timeout(LONG).unwrap()[11], 5);
+    fabric.restart();
+    assert!(a.link_up() && known() == Some(0));
+}
+
+#[test]
+fn members_are_back_after_the_switch_was_off() {
+    let fabric = Fabric::new(None).unwrap();
+    let (a, from_a) = device(&fabric, "a");
+    let (b, _from_b) = device(&fabric, "b");
+    snooping(&[&fabric]);
+    fabric.power(false);
+    from_a.try_iter().for_each(drop);
+    fabric.power(true);
+    until("the query", || {
+        from_a.try_recv().is_ok_and(|frame| is_query(&frame))
+    });
+    a.send(group(true));
+    until("the datagram", || {
+        b.send(group(false));
+        from_a.try_recv().is_ok_and(|frame| is_data(&frame))
+    });
+}
+
+#[test]
 fn a_switch_ends_with_its_last_owner() {
     let fabric = Fabric::new(None).unwrap();
     snooping(&[&fabric]);

@@ -3,7 +3,7 @@
 
 use nic_rack::absent::{NoLan, NoRdma};
 use nic_rack::rack::{serial, Rack, Setup};
-use nic_rack::switches::Switches;
+use nic_rack::switches::{Layout, Switches};
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,11 +12,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn rack(dir: &Path) -> Rack {
+    rack_with(dir, Switches::default())
+}
+
+fn rack_with(dir: &Path, switches: Switches) -> Rack {
     let setup = Setup {
         dir: dir.into(),
         nics: 2,
         ports: 2,
-        switches: Switches::default(),
+        switches,
         pcap: Some(dir.into()),
         log: Some(dir.join("log")),
     };
@@ -226,6 +230,40 @@ fn switches_learn_snoop_and_know_vlans_on_demand() {
     }
 }
 
+#[test]
+fn switches_and_links_between_them_go_off_and_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let switches = Switches {
+        layout: Layout::parse("nic0/port0").unwrap(),
+        snoop: Some(Default::default()),
+        ..Switches::default()
+    };
+    let _rack = rack_with(dir.path(), switches);
+    let ask = |request| ask(dir.path(), "nic0.ctl", request);
+    let link = |at: &str| ask(json!({"cmd": "link", "at": at}))["result"]["up"].clone();
+    assert_eq!(link("switch1-0"), json!(true));
+    ask(json!({"cmd": "link", "at": "switch0-1", "up": false}));
+    assert_eq!(link("switch1-0"), json!(false), "a cable has two ends");
+    ask(json!({"cmd": "link", "at": "switch0-1", "up": true}));
+    let off = ask(json!({"cmd": "switch", "at": "switch1-0", "power": false}));
+    assert_eq!(
+        (&off["result"]["switch"], &off["result"]["power"]),
+        (&json!(1), &json!(false))
+    );
+    let names = ["nic0", "switch0-1", "switch1-0", "port0"];
+    assert_eq!(names.map(link), [true, false, false, false]);
+    let on = ask(json!({"cmd": "switch", "switch": 1, "power": true, "restart": true}));
+    assert_eq!(on["result"]["power"], json!(true));
+    assert_eq!(names.map(link), [true; 4]);
+    for request in [
+        json!({"cmd": "link", "at": "nic7"}),
+        json!({"cmd": "groups", "at": "nic0"}),
+        json!({"cmd": "switch", "power": 1}),
+    ] {
+        assert_eq!(ask(request.clone())["ok"], json!(false), "{request}");
+    }
+}
+
 /// The next frame, of any length.
 fn receive_any(mut stream: &UnixStream) -> Vec<u8> {
     let mut len = [0; 4];
@@ -254,6 +292,8 @@ fn impairments_are_ordered_and_listed() {
     ask(json!({"cmd": "drop", "clear": true}));
     let list = ask(json!({"cmd": "impairments"}))["result"].clone();
     assert_eq!(list, json!({"tx": [], "rx": []}));
+    let counters = ask(json!({"cmd": "counters"}))["result"]["port"].clone();
+    assert_eq!(counters["rx_corrupted"], json!(0));
     let refused = ask(json!({"cmd": "drop", "rate": 1_000_001}));
     assert_eq!(refused["ok"], json!(false));
 }

@@ -99,6 +99,17 @@ impl Forwarding {
         self.snooping.as_ref()
     }
 
+    /// As after a restart of the switch: settings stay; what was learned, heard and counted is gone.
+    pub fn restart(&mut self, now: Duration) {
+        if let Some(stations) = &mut self.stations {
+            stations.restart();
+        }
+        if let Some(snooping) = &mut self.snooping {
+            snooping.restart(now);
+        }
+        self.counts = Counts::default();
+    }
+
     /// A port's link went up or down.
     pub fn link_changed(&mut self, now: Duration, port: PortId, up: bool) {
         if !up {

@@ -130,6 +130,19 @@ fn groups_go_to_who_joined() {
 }
 
 #[test]
+fn a_restart_forgets() {
+    let mut f = switch(3);
+    f.learn(true);
+    f.stations_mut().unwrap().aging = Duration::from_secs(7);
+    ports(&mut f, 1, &frame(B, A, None));
+    assert_eq!(ports(&mut f, 0, &frame(A, B, None)), [1]);
+    f.restart(Duration::ZERO);
+    assert_eq!(f.counts, Counts::default());
+    assert_eq!(ports(&mut f, 0, &frame(A, B, None)), [1, 2]);
+    assert_eq!(f.stations().unwrap().aging, Duration::from_secs(7));
+}
+
+#[test]
 fn the_switchs_own_frames_have_each_ports_form() {
     let mut f = switch(2);
     f.set_vlans(

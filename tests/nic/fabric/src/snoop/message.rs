@@ -3,7 +3,7 @@
 //! 9777), as far as a switch that listens needs to understand them.
 
 use etherparse::igmp::ReportGroupRecordType as Record;
-use etherparse::{IgmpSlice, Ipv4Slice, Ipv6Slice};
+use etherparse::{Icmpv6Slice, IgmpSlice, Ipv4Slice, Ipv6Slice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ pub enum Message {
     Router,
     /// Of the protocol, but of a type that is not known: for all.
     Unknown,
+    /// Of the protocol, with a wrong checksum or cut short: for nobody.
+    Damaged,
 }
 
 /// The message in an IPv4 packet, if it is one of group management.
@@ -60,17 +62,21 @@ pub(crate) fn igmp(ip: &Ipv4Slice<'_>) -> Option<Message> {
     if payload.fragmented {
         return None;
     }
-    if payload.ip_number.0 == PIM {
+    let (protocol, header) = (payload.ip_number.0, ip.header());
+    if protocol != PIM && protocol != IGMP {
+        return None;
+    }
+    if header.header_checksum() != header.to_header().calc_header_checksum() {
+        return Some(Message::Damaged);
+    }
+    if protocol == PIM {
         return Some(Message::Router);
     }
-    if payload.ip_number.0 != IGMP {
-        return None;
-    }
-    let message = IgmpSlice::from_slice(payload.payload).ok()?;
-    if !message.is_checksum_valid() {
-        return None;
-    }
-    let source = IpAddr::V4(ip.header().source_addr());
+    let message = match IgmpSlice::from_slice(payload.payload) {
+        Ok(message) if message.is_checksum_valid() => message,
+        _ => return Some(Message::Damaged),
+    };
+    let source = IpAddr::V4(header.source_addr());
     let one = |octets: [u8; 4], change| {
         Some(Message::Report(vec![(
             Ipv4Addr::from(octets).into(),
@@ -155,18 +161,17 @@ pub(crate) fn mld(ip: &Ipv6Slice<'_>) -> Option<Message> {
         return None;
     }
     let (from, to) = (ip.header().source(), ip.header().destination());
-    if !etherparse::Icmpv6Slice::from_slice(bytes)
-        .ok()?
-        .is_checksum_valid(from, to)
-    {
-        return None;
-    }
-    match kind {
+    let message = Icmpv6Slice::from_slice(bytes).ok();
+    let sound = message.is_some_and(|message| message.is_checksum_valid(from, to));
+    let one = |change| Some(Message::Report(vec![(address(bytes, 8)?, change)]));
+    let message = match kind {
+        _ if !sound => None,
         MLD_QUERY => mld_query(IpAddr::V6(from.into()), bytes),
-        MLD1_REPORT => Some(Message::Report(vec![(address(bytes, 8)?, Change::Join)])),
-        MLD1_DONE => Some(Message::Report(vec![(address(bytes, 8)?, Change::Leave)])),
+        MLD1_REPORT => one(Change::Join),
+        MLD1_DONE => one(Change::Leave),
         _ => mld2_report(bytes),
-    }
+    };
+    message.or(Some(Message::Damaged))
 }
 
 fn address(bytes: &[u8], at: usize) -> Option<IpAddr> {

@@ -11,8 +11,10 @@
 //! - Reports go to routers only, so that hosts do not hear, and suppress, each other's.
 //! - Queries go everywhere. A port where one with a source address comes in has a router, and so has
 //!   one with PIM.
+//! - Messages with a wrong checksum go nowhere and are counted.
 //! - The switch asks if it may and no router does; of several that ask, the one with the lowest
-//!   address goes on.
+//!   address goes on. When a link comes up it asks once, whoever else does: without a source address
+//!   then, since that is no router's query.
 
 pub mod config;
 pub mod message;
@@ -92,6 +94,8 @@ pub struct Counts {
     pub registered: u64,
     /// Frames of groups that nobody joined.
     pub unregistered: u64,
+    /// Messages with a wrong checksum.
+    pub damaged: u64,
 }
 
 /// The state of a snooping switch.
@@ -132,6 +136,15 @@ impl Snooping {
         };
         snooping.know_vlan(0, now);
         snooping
+    }
+
+    /// As after a restart of the switch: asks at once, where it asked before, and knows and has
+    /// counted nothing.
+    pub fn restart(&mut self, now: Duration) {
+        let [.., id] = self.mac;
+        let vlans: Vec<u16> = self.asking.keys().map(|(vlan, _)| *vlan).collect();
+        *self = Self::new(self.config, id, now);
+        vlans.into_iter().for_each(|vlan| self.know_vlan(vlan, now));
     }
 
     /// The settings.
@@ -244,6 +257,10 @@ impl Snooping {
                 Way::All
             }
             Message::Unknown => Way::All,
+            Message::Damaged => {
+                self.counts.damaged += 1;
+                Way::Ports([].into())
+            }
         }
     }
 
@@ -330,18 +347,25 @@ impl Snooping {
             if asking.next > now {
                 continue;
             }
-            if asking.other.take().is_some() {
+            let other = asking.other.filter(|until| *until > now);
+            if asking.other != other {
                 asking.startup = self.config.robustness;
+                asking.other = None;
             }
-            asking.startup = asking.startup.saturating_sub(1);
-            asking.next = now
-                + if asking.startup > 0 {
-                    self.config.startup()
-                } else {
-                    self.config.interval
-                };
+            asking.next = if let Some(until) = other {
+                until
+            } else {
+                asking.startup = asking.startup.saturating_sub(1);
+                now + match asking.startup {
+                    0 => self.config.interval,
+                    _ => self.config.startup(),
+                }
+            };
             let frame = match family {
+                Family::V4 if other.is_some() => query::igmp(&form, Ipv4Addr::UNSPECIFIED, None),
                 Family::V4 => query::igmp(&form, self.address4, None),
+                // Hosts take no MLD query without a source; being the higher one, this one does not
+                // take over.
                 Family::V6 => query::mld(&form, self.address6, None),
             };
             out.push(Own {

@@ -2,6 +2,7 @@
 //! Who gets what, and who is asked when.
 
 use super::*;
+use crate::view::{Destination, View};
 use proptest::prelude::*;
 
 const GROUP: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 1, 2, 3));
@@ -193,6 +194,60 @@ fn the_lowest_address_asks() {
     assert_eq!(asked.len(), 1, "MLD goes on");
     s.tick(at(257));
     assert_eq!(s.vlans(at(257)), [(0, true)], "the other is gone");
+}
+
+#[test]
+fn a_new_link_is_asked_by_who_does_not_ask_otherwise() {
+    let mut s = snooping(Config::default());
+    s.tick(at(0));
+    s.message(at(1), 0, ROUTER, &query([10, 0, 0, 1], None));
+    s.ask_soon(at(2));
+    let asked = s.tick(at(2));
+    let sources: Vec<Option<IpAddr>> = asked
+        .iter()
+        .map(|own| match View::of(&own.frame).unwrap().destination {
+            Destination::Management(Message::Query { source, .. }) => Some(source),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        sources,
+        [Some(Ipv4Addr::UNSPECIFIED.into()), Some(s.address6.into())]
+    );
+    assert_eq!(s.vlans(at(2)), [(0, false)], "no claim to be the router");
+    s.ask_soon(at(300));
+    s.tick(at(300));
+    assert_eq!(s.vlans(at(300)), [(0, true)], "the other was gone already");
+}
+
+#[test]
+fn a_restart_leaves_settings_and_vlans() {
+    let config = Config {
+        fast_leave: true,
+        ..Config::default()
+    };
+    let mut s = Snooping::new(config, 3, at(0));
+    s.know_vlan(5, at(0));
+    s.tick(at(0));
+    say(&mut s, 1, 1, Change::Join);
+    s.message(at(1), 0, ROUTER, &query([10, 0, 0, 1], None));
+    s.restart(at(10));
+    assert_eq!(frame_goes(&mut s), to(&[]));
+    assert_eq!(
+        (s.config(), s.vlans(at(10))),
+        (config, vec![(0, true), (5, true)])
+    );
+    assert_eq!(s.address4, Ipv4Addr::new(192, 0, 2, 4));
+    assert_eq!(s.tick(at(10)).len(), 4, "both families in both VLANs");
+    assert_eq!((s.counts.joins, s.counts.sent), (0, 4));
+}
+
+#[test]
+fn damaged_messages_go_nowhere() {
+    let mut s = snooping(quiet());
+    s.message(at(0), 0, ROUTER, &query([10, 0, 0, 1], None));
+    assert_eq!(s.message(at(0), 0, 1, &Message::Damaged), to(&[]));
+    assert_eq!(s.counts.damaged, 1);
 }
 
 #[test]

@@ -15,14 +15,15 @@ const HELP: &[&str] = &[
     "reset kind=pfr|corer|silent",
     "aqfault [op=NAME|NUMBER [nth=N] [count=N] [code=N]] | clear=true",
     "inject frame=HEX | cause=NAME | ae=.. | critical=..",
-    "drop|duplicate [dir=rx|tx] [kind=roce|any|other] [nth=N] [count=N] | clear=true",
+    "drop|duplicate [dir=rx|tx] [kind=roce|any|other|membership] [nth=N] [count=N] | clear=true",
     "hold [after=K] | delay [ms=N] | corrupt [bit=N]  with dir, kind, nth and count as well",
     "all of these with rate=N [seed=N], of a million, instead of nth and count",
     "impairments | stations | members",
-    "switch [learn=BOOL] [aging=SECONDS] [snoop=BOOL|interval=SECONDS,..]",
+    "switch [learn=BOOL] [aging=SECONDS] [snoop=BOOL|interval=SECONDS,..] [restart=true] [power=BOOL]",
     "vlan [untagged=N] [tagged=N,N,..] | transparent=true",
     "interrupts [lose=N vector=V]",
     "capture on=BOOL",
+    "nic=N | port=N | at=NAME  with any of these: another card, port, or link between switches",
 ];
 
 /// Carries out `request` on `card`.

@@ -79,6 +79,9 @@ impl Control {
     }
 
     fn execute(&self, request: &request::Request, default: Target) -> Answer {
+        if let Some(name) = request.text("at")? {
+            return self.at(name, request);
+        }
         let target = match (request.index("nic")?, request.index("port")?) {
             (Some(_), Some(_)) => return Err("nic and port exclude one another".into()),
             (Some(nic), None) => Target::Nic(nic),
@@ -99,10 +102,21 @@ impl Control {
                     .ports
                     .get(index)
                     .ok_or_else(|| format!("no port {index}"))?;
-                self.about_switch(request, port)
-                    .or_else(|| port::execute(port, request))
-                    .unwrap_or_else(|| Err(format!("{}: not a command of a port", request.command)))
+                self.about_port(request, port)
             }
         }
+    }
+
+    /// A command for the port called `name`, such as one that links two switches.
+    fn at(&self, name: &str, request: &request::Request) -> Answer {
+        let found = self.switches.iter().find_map(|switch| switch.port(name));
+        let port = found.ok_or_else(|| format!("no port {name}"))?;
+        self.about_port(request, &port)
+    }
+
+    fn about_port(&self, request: &request::Request, port: &Port) -> Answer {
+        self.about_switch(request, port)
+            .or_else(|| port::execute(port, request))
+            .unwrap_or_else(|| Err(format!("{}: not a command of a port", request.command)))
     }
 }

@@ -39,11 +39,13 @@ fn name(names: &[String], id: PortId) -> Value {
     names.get(id).map_or(Value::Null, |name| json!(name))
 }
 
-/// `switch [learn=BOOL] [aging=SECONDS] [snoop=BOOL|SETTINGS]`: changes what is named, shows all.
+/// `switch [learn=BOOL] [aging=SECONDS] [snoop=BOOL|SETTINGS] [restart=true] [power=BOOL]`: changes
+/// what is named, shows all.
 fn switch(fabric: &Fabric, request: &Request) -> Answer {
     let learn = request.flag("learn")?;
     let aging = request.number("aging")?.map(Duration::from_secs);
     let snooping = snooping(fabric, request)?;
+    let (restart, power) = (request.flag("restart")?, request.flag("power")?);
     fabric.forwarding(|forwarding, now| {
         if let Some(on) = learn {
             forwarding.learn(on);
@@ -56,6 +58,12 @@ fn switch(fabric: &Fabric, request: &Request) -> Answer {
             stations.aging = aging;
         }
     });
+    if restart == Some(true) {
+        fabric.restart();
+    }
+    if let Some(on) = power {
+        fabric.power(on);
+    }
     Ok(show(fabric))
 }
 
@@ -77,7 +85,7 @@ fn snooping(fabric: &Fabric, request: &Request) -> Result<Option<Option<snoop::C
 }
 
 fn show(fabric: &Fabric) -> Value {
-    let names = names(fabric);
+    let (names, on) = (names(fabric), fabric.is_on());
     fabric.forwarding(|forwarding, now| {
         let counts = forwarding.counts;
         let snooping = forwarding.snooping().map(|s| {
@@ -97,6 +105,7 @@ fn show(fabric: &Fabric) -> Value {
                 "queries_sent": counts.sent,
                 "registered": counts.registered,
                 "unregistered": counts.unregistered,
+                "damaged": counts.damaged,
                 "full": s.table().full,
             })
         });
@@ -110,6 +119,7 @@ fn show(fabric: &Fabric) -> Value {
         });
         json!({
             "switch": fabric.id(),
+            "power": on,
             "ports": names,
             "learn": stations,
             "snoop": snooping,

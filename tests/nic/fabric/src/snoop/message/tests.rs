@@ -192,21 +192,23 @@ fn own_queries_are_understood() {
 }
 
 #[test]
-fn broken_messages_are_none() {
-    let mut frame = igmp_frame(vec![0x16, 0, 0, 0, 239, 1, 2, 3]);
-    frame[14 + 20 + 7] ^= 1;
-    assert_eq!(
-        View::of(&frame).unwrap().destination,
-        Destination::All,
-        "checksum"
-    );
+fn broken_messages_are_known_as_such() {
+    let good = igmp_frame(vec![0x16, 0, 0, 0, 239, 1, 2, 3]);
+    for at in [14 + 1, 14 + 12, 14 + 20 + 7] {
+        let mut frame = good.clone();
+        frame[at] ^= 1;
+        assert_eq!(message(&frame), Some(Message::Damaged), "byte {at}");
+    }
     let mut bytes = vec![131, 0, 0, 0, 0, 0, 0, 0];
     bytes.extend(octets6(3));
     let mut frame = mld_frame(bytes.clone());
     frame[14 + 7] = 2;
     assert_eq!(message(&frame), None, "it came from afar");
+    let mut frame = mld_frame(bytes.clone());
+    *frame.last_mut().unwrap() ^= 1;
+    assert_eq!(message(&frame), Some(Message::Damaged), "checksum");
     bytes.truncate(20);
-    assert_eq!(message(&mld_frame(bytes)), None, "short");
+    assert_eq!(message(&mld_frame(bytes)), Some(Message::Damaged), "short");
     let unknown = igmp_frame(vec![0x30, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(message(&unknown), Some(Message::Unknown));
 }
