@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What a port counts.
 
+use crate::impair::Action;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One counter.
@@ -30,6 +31,28 @@ pub struct Traffic {
     pub link_down: Counter,
     /// Frames lost by order of an impairment.
     pub impaired: Counter,
+    /// Frames that came twice, and so count twice as passed.
+    pub duplicated: Counter,
+    /// Frames that had to let others pass.
+    pub held: Counter,
+    /// Frames that came later.
+    pub delayed: Counter,
+    /// Frames that came with a bit changed.
+    pub corrupted: Counter,
+}
+
+impl Traffic {
+    /// Counts what an impairment did to a frame.
+    pub fn acted(&self, action: Action) {
+        let counter = match action {
+            Action::Drop => &self.impaired,
+            Action::Duplicate => &self.duplicated,
+            Action::Hold(_) => &self.held,
+            Action::Delay(_) => &self.delayed,
+            Action::Corrupt(_) => &self.corrupted,
+        };
+        counter.add(1);
+    }
 }
 
 /// All counters of a port.
@@ -54,11 +77,19 @@ impl Counters {
             ("tx_bytes", tx.bytes.get()),
             ("tx_link_down", tx.link_down.get()),
             ("tx_impaired", tx.impaired.get()),
+            ("tx_duplicated", tx.duplicated.get()),
+            ("tx_held", tx.held.get()),
+            ("tx_delayed", tx.delayed.get()),
+            ("tx_corrupted", tx.corrupted.get()),
             ("tx_malformed", self.malformed.get()),
             ("rx_frames", rx.frames.get()),
             ("rx_bytes", rx.bytes.get()),
             ("rx_link_down", rx.link_down.get()),
             ("rx_impaired", rx.impaired.get()),
+            ("rx_duplicated", rx.duplicated.get()),
+            ("rx_held", rx.held.get()),
+            ("rx_delayed", rx.delayed.get()),
+            ("rx_corrupted", rx.corrupted.get()),
             ("rx_overflow", self.overflow.get()),
         ]
     }

@@ -6,6 +6,7 @@
 //! chosen by a generator with a given seed: the same frames in the same order meet the same fate.
 
 use crate::frame::{is_roce, Frame, HEADER};
+use crate::view::{Destination, View};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ pub enum Kind {
     Roce,
     /// All but RoCEv2.
     Other,
+    /// Messages of group management: IGMP and MLD.
+    Membership,
 }
 
 impl Kind {
@@ -31,6 +34,8 @@ impl Kind {
             Self::Any => true,
             Self::Roce => is_roce(frame),
             Self::Other => !is_roce(frame),
+            Self::Membership => View::of(frame)
+                .is_some_and(|view| matches!(view.destination, Destination::Management(_))),
         }
     }
 
@@ -40,7 +45,15 @@ impl Kind {
             Self::Any => "any",
             Self::Roce => "roce",
             Self::Other => "other",
+            Self::Membership => "membership",
         }
+    }
+
+    /// The kind that `name` means.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Any, Self::Roce, Self::Other, Self::Membership]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }
 
@@ -112,6 +125,17 @@ impl Rule {
     }
 }
 
+/// How far a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The rule.
+    pub rule: Rule,
+    /// Frames of its kind so far.
+    pub seen: u64,
+    /// How often it has acted.
+    pub acted: u64,
+}
+
 /// A rule at work.
 struct Working {
     rule: Rule,
@@ -162,6 +186,8 @@ pub struct Passed {
     pub now: Vec<Frame>,
     /// After a time.
     pub later: Vec<(Duration, Frame)>,
+    /// What happened to the frame.
+    pub action: Option<Action>,
 }
 
 /// The rules of one direction of a port.
@@ -169,7 +195,6 @@ pub struct Passed {
 pub struct Impairments {
     rules: Vec<Working>,
     held: VecDeque<(u32, Frame)>,
-    dropped: u64,
 }
 
 impl Impairments {
@@ -181,9 +206,14 @@ impl Impairments {
         }
     }
 
-    /// The rules that still act, with how often each has.
-    pub fn list(&self) -> Vec<(Rule, u64)> {
-        self.rules.iter().map(|w| (w.rule, w.acted)).collect()
+    /// The rules that still act.
+    pub fn list(&self) -> Vec<Status> {
+        let status = |working: &Working| Status {
+            rule: working.rule,
+            seen: working.seen,
+            acted: working.acted,
+        };
+        self.rules.iter().map(status).collect()
     }
 
     /// Removes all rules and returns the frames that were held back.
@@ -192,15 +222,13 @@ impl Impairments {
         self.held.drain(..).map(|(_, frame)| frame).collect()
     }
 
-    /// Frames lost so far.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// Counts `frame` against the rules and returns what goes on.
     pub fn pass(&mut self, frame: Frame) -> Passed {
-        let mut passed = Passed::default();
         let action = self.act_on(&frame);
+        let mut passed = Passed {
+            action,
+            ..Passed::default()
+        };
         if action != Some(Action::Drop) {
             // Frames that pass count down those held before them.
             self.held
@@ -213,7 +241,7 @@ impl Impairments {
             Some(Action::Hold(after)) => self.held.push_back((after, frame)),
             Some(Action::Delay(time)) => passed.later.push((time, frame)),
             Some(Action::Corrupt(bit)) => passed.now.push(corrupt(&frame, bit.unwrap_or(0))),
-            Some(Action::Drop) => self.dropped += 1,
+            Some(Action::Drop) => {}
         }
         while self.held.front().is_some_and(|(after, _)| *after == 0) {
             passed
@@ -287,8 +315,21 @@ mod tests {
         impairments.add(Rule::by_count(Kind::Roce, 1, 1, Action::Drop));
         assert_eq!(impairments.pass(vec![1].into()).now.len(), 1);
         impairments.add(Rule::by_count(Kind::Other, 1, 1, Action::Drop));
-        assert_eq!(impairments.pass(vec![1].into()).now.len(), 0);
-        assert_eq!(impairments.dropped(), 1);
+        let passed = impairments.pass(vec![1].into());
+        assert_eq!((passed.now.len(), passed.action), (0, Some(Action::Drop)));
+    }
+
+    #[test]
+    fn group_management_is_a_kind() {
+        let report = crate::snoop::message::tests::igmp_frame(vec![0x16, 0, 0, 0, 239, 1, 2, 3]);
+        for (frame, covered) in [(report, true), (vec![0; 60], false)] {
+            assert_eq!(Kind::Membership.covers(&frame), covered);
+            assert!(Kind::Other.covers(&frame) && !Kind::Roce.covers(&frame));
+        }
+        for name in ["any", "roce", "other", "membership"] {
+            assert_eq!(Kind::from_name(name).map(Kind::name), Some(name));
+        }
+        assert_eq!(Kind::from_name("none"), None);
     }
 
     #[test]
@@ -310,7 +351,16 @@ mod tests {
                 seed,
             });
             let lost = |_| impairments.pass(vec![0].into()).now.is_empty();
-            (0..10_000).map(lost).collect::<Vec<bool>>()
+            let lost = (0..10_000).map(lost).collect::<Vec<bool>>();
+            let [status] = impairments.list()[..] else {
+                panic!()
+            };
+            assert_eq!(status.seen, 10_000);
+            assert_eq!(
+                status.acted,
+                lost.iter().map(|lost| u64::from(*lost)).sum::<u64>()
+            );
+            lost
         };
         let count = |lost: &[bool]| lost.iter().filter(|lost| **lost).count();
         let first = by_rate(100_000, 7);

@@ -6,7 +6,7 @@ use crate::clock::Late;
 use crate::counters::{Counters, Traffic};
 use crate::forward::PortId;
 use crate::frame::{self, Frame};
-use crate::impair::{Impairments, Rule};
+use crate::impair::{Impairments, Rule, Status};
 use crate::queue::{Entry, Queue};
 use crate::recent::Recent;
 use crate::switch::Fabric;
@@ -174,12 +174,10 @@ impl Port {
             traffic.link_down.add(1);
             return;
         }
-        let (mut lost, passed) = {
-            let mut impairments = lock(impairments);
-            let before = impairments.dropped();
-            let passed = impairments.pass(frame);
-            (impairments.dropped() - before, passed)
-        };
+        let passed = lock(impairments).pass(frame);
+        if let Some(action) = passed.action {
+            traffic.acted(action);
+        }
         for (delay, frame) in passed.later {
             let late = Late {
                 port: self.id,
@@ -187,9 +185,10 @@ impl Port {
                 frame,
             };
             let fabric = self.fabric.upgrade();
-            lost += u64::from(!fabric.is_some_and(|fabric| fabric.delay(delay, late)));
+            if !fabric.is_some_and(|fabric| fabric.delay(delay, late)) {
+                traffic.impaired.add(1);
+            }
         }
-        traffic.impaired.add(lost);
         for frame in passed.now {
             self.passed(direction, &frame);
             onward(&frame);
@@ -223,8 +222,8 @@ impl Port {
         }
     }
 
-    /// The rules of a direction that still act, with how often each has.
-    pub fn impairments(&self, direction: Direction) -> Vec<(Rule, u64)> {
+    /// The rules of a direction that still act.
+    pub fn impairments(&self, direction: Direction) -> Vec<Status> {
         lock(self.direction(direction).0).list()
     }
 

@@ -3,7 +3,7 @@
 
 use super::request::Request;
 use super::Answer;
-use nic_fabric::impair::{Action, Choice, Kind, Rule, MILLION};
+use nic_fabric::impair::{Action, Choice, Kind, Rule, Status, MILLION};
 use nic_fabric::{Direction, Port};
 use serde_json::{json, Map, Value};
 use std::time::Duration;
@@ -68,15 +68,12 @@ fn direction(request: &Request) -> Result<Direction, String> {
 }
 
 fn kind(request: &Request) -> Result<Kind, String> {
-    match request.text("kind")?.unwrap_or("roce") {
-        "any" => Ok(Kind::Any),
-        "roce" => Ok(Kind::Roce),
-        "other" => Ok(Kind::Other),
-        other => Err(format!("kind must be any, roce or other, not {other}")),
-    }
+    let name = request.text("kind")?.unwrap_or("roce");
+    Kind::from_name(name)
+        .ok_or_else(|| format!("kind must be any, roce, other or membership, not {name}"))
 }
 
-/// `drop|duplicate|.. [dir=rx|tx] [kind=any|roce|other]` with `[nth=N] [count=N]` or
+/// `drop|duplicate|.. [dir=rx|tx] [kind=any|roce|other|membership]` with `[nth=N] [count=N]` or
 /// `rate=N [seed=N]`, or `clear=true`.
 fn impair(port: &Port, request: &Request, action: Action) -> Answer {
     if request.flag("clear")? == Some(true) {
@@ -121,12 +118,12 @@ fn corrupt(port: &Port, request: &Request) -> Answer {
     impair(port, request, Action::Corrupt(bit))
 }
 
-/// `impairments`: what still acts, and how often it has.
+/// `impairments`: what still acts, how many frames of its kind it has seen, and how often it has acted.
 fn impairments(port: &Port) -> Value {
     let of = |direction: Direction| -> Vec<Value> {
         let rules = port.impairments(direction).into_iter();
         rules
-            .map(|(rule, acted)| {
+            .map(|Status { rule, seen, acted }| {
                 let (nth, count, rate) = match rule.choice {
                     Choice::Count { nth, count } => (Some(nth), Some(count), None),
                     Choice::Rate(rate) => (None, None, Some(rate)),
@@ -137,6 +134,7 @@ fn impairments(port: &Port) -> Value {
                     "nth": nth,
                     "count": count,
                     "rate": rate,
+                    "seen": seen,
                     "acted": acted,
                 })
             })
