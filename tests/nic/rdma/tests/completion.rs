@@ -280,6 +280,21 @@ fn critical_errors_set_their_cause() {
 }
 
 #[test]
+fn what_was_rung_for_is_sent_before_the_queue_pair_goes() {
+    const SENDS: usize = 12;
+    for _ in 0..20 {
+        let mut r = rig(64);
+        for _ in 0..SENDS {
+            r.d.post_send(&mut r.qp, &[[0, 0, QKEY | 4 << 32, 9 | 3 << 32 | 1 << 62]]);
+        }
+        r.d.ring(&r.qp);
+        assert_eq!(r.d.destroy_qp(&r.qp), Completion::OK);
+        assert_eq!(r.drain(), SENDS);
+        r.d.assert_clean();
+    }
+}
+
+#[test]
 fn destroyed_queue_pairs_write_nothing() {
     let mut r = rig(64);
     let (va, stag) = (r.buffer.va, r.buffer.stag);

@@ -50,6 +50,7 @@ pub(crate) type OpResult = Result<Done, CqpError>;
 
 impl Model {
     fn cqp_execute(&mut self, op: Op, wqe: &Wqe) -> OpResult {
+        self.sq_catch_up();
         match op {
             Op::CreateQp => self.op_create_qp(wqe),
             Op::ModifyQp => self.op_modify_qp(wqe),
