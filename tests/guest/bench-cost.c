@@ -8,11 +8,11 @@
  * member already, under another MLID: a driver finds the group and counts.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "counter.h"
 #include "crowd.h"
 #include "sample.h"
@@ -21,22 +21,10 @@
 #define PROBE_OCTET 101
 #define WARM_UP 3
 
-static const char usage[] =
-	"Usage: bench-cost [OPTION]...\n"
-	"Measure attach, detach and lookup; results in lines of JSON.\n"
-	"\n"
-	"  -d, --device NAME      the device (default: $RDMA_DEV, else the only one)\n"
-	"  -g, --groups N         groups that the device is to hold (1)\n"
-	"  -r, --repeat N         how often to measure each (20)\n"
-	"  -c, --code START-END   addresses of the driver's code (may be repeated)\n"
-	"  -s, --spin START-END   addresses of a function that waits (may be repeated)\n"
-	"  -p, --profile N        write a profile of the attaches under that number\n"
-	"  -h, --help             this text\n";
-
 struct options {
 	uint32_t groups;
 	uint32_t repeat;
-	int profile;
+	uint32_t profile;	/* or NO_PROFILE */
 };
 
 static int complain(const char *what, const union ibv_gid *group, int err)
@@ -62,7 +50,7 @@ static int measure_pairs(struct ibv_qp *qp, const struct options *options)
 			attach.count = 0;
 			detach.count = 0;
 			samples_off_reset();
-			if (options->profile >= 0)
+			if (options->profile != NO_PROFILE)
 				counter_ask(COUNTER_PROFILE_START, 0, 0, 0);
 		}
 		samples_begin(&attach);
@@ -80,8 +68,8 @@ static int measure_pairs(struct ibv_qp *qp, const struct options *options)
 			break;
 		}
 	}
-	if (options->profile >= 0)
-		counter_ask(COUNTER_PROFILE_WRITE, (uint64_t)options->profile, 0, 0);
+	if (options->profile != NO_PROFILE)
+		counter_ask(COUNTER_PROFILE_WRITE, options->profile, 0, 0);
 	/* What was measured before a failure counts. */
 	if (i > WARM_UP) {
 		samples_print(&attach, options->groups);
@@ -166,59 +154,36 @@ static int measure(const struct device *device, const struct options *options)
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "groups", required_argument, NULL, 'g' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "code", required_argument, NULL, 'c' },
-		{ "spin", required_argument, NULL, 's' },
-		{ "profile", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+	struct options options = {
+		.groups = 1,
+		.repeat = 20,
+		.profile = NO_PROFILE,
 	};
-	struct options options = { .groups = 1, .repeat = 20, .profile = -1 };
 	const char *name = NULL;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('g', "groups", "N", &options.groups,
+			      "groups that the device is to hold (1)"),
+		CHOICE_NUMBER('r', "repeat", "N", &options.repeat,
+			      "how often to measure each (20)"),
+		CHOICE_CODE,
+		CHOICE_SPIN,
+		CHOICE_PROFILE(&options.profile,
+			       "write a profile of the attaches under that number"),
+	};
+	const struct command command = {
+		.name = "bench-cost",
+		.words = "[OPTION]...",
+		.about = "Measure attach, detach and lookup; results in lines of JSON.",
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
-	int option, err;
+	int err;
 
-	while ((option = getopt_long(argc, argv, "d:g:r:c:s:p:h", long_options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'g':
-			options.groups = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'r':
-			options.repeat = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'p':
-			options.profile = atoi(optarg);
-			break;
-		case 'c':
-			if (samples_code(optarg))
-				break;
-			fprintf(stderr, "--code %s: no range of addresses, or one too many\n",
-				optarg);
-			return 2;
-		case 's':
-			if (samples_spin(optarg))
-				break;
-			fprintf(stderr, "--spin %s: no range of addresses, or one too many\n",
-				optarg);
-			return 2;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (!options.groups || !options.repeat) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
+	if (!options.groups || !options.repeat)
+		return command_refuse(&command, "at least one group, and once");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	err = measure(&device, &options);

@@ -7,13 +7,13 @@
  * share them, each with an MLID of its own.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "counter.h"
 #include "crowd.h"
 #include "sample.h"
@@ -23,21 +23,6 @@
 #define RATE_OCTET 102
 #define CHURN_OCTET 103
 #define CHURN_GROUPS 60000
-
-static const char usage[] =
-	"Usage: bench-rate [OPTION]...\n"
-	"Attach and detach, again and again; the result is a line of JSON.\n"
-	"\n"
-	"  -d, --device NAME      the device (default: $RDMA_DEV, else the only one)\n"
-	"  -t, --threads N        threads (1)\n"
-	"  -o, --one-group        all threads use one group (default: one each)\n"
-	"  -m, --milliseconds N   for how long (1000)\n"
-	"  -n, --pairs N          no threads: so many pairs of changing groups, or up to\n"
-	"                         the first failure\n"
-	"  -c, --code START-END   addresses of the driver's code (may be repeated)\n"
-	"  -s, --spin START-END   addresses of a function that waits (may be repeated)\n"
-	"  -p, --profile N        write a profile under that number\n"
-	"  -h, --help             this text\n";
 
 struct worker {
 	pthread_t thread;
@@ -150,7 +135,7 @@ static int close_all(struct crowd *crowd)
 }
 
 static int rate(const struct device *device, uint32_t threads, bool one_group, uint32_t ms,
-		int profile)
+		uint32_t profile)
 {
 	struct worker workers[MAX_THREADS] = { 0 };
 	struct processors before, after;
@@ -183,7 +168,7 @@ static int rate(const struct device *device, uint32_t threads, bool one_group, u
 		}
 	}
 	samples_off_reset();
-	if (profile >= 0)
+	if (profile != NO_PROFILE)
 		counter_ask(COUNTER_PROFILE_START, 0, 0, 0);
 	before = processors_now();
 	samples_begin(&samples);
@@ -194,8 +179,8 @@ static int rate(const struct device *device, uint32_t threads, bool one_group, u
 	for (i = 0; i < started; i++)
 		pthread_join(workers[i].thread, NULL);
 	samples_end(&samples);
-	if (profile >= 0)
-		counter_ask(COUNTER_PROFILE_WRITE, (uint64_t)profile, 0, 0);
+	if (profile != NO_PROFILE)
+		counter_ask(COUNTER_PROFILE_WRITE, profile, 0, 0);
 	print_rate(workers, threads, one_group, &samples,
 		   after.all > before.all ?
 		   (double)(after.idle - before.idle) / (double)(after.all - before.all) : 0);
@@ -238,69 +223,37 @@ static int run_churn(const struct device *device, uint64_t pairs)
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "one-group", no_argument, NULL, 'o' },
-		{ "milliseconds", required_argument, NULL, 'm' },
-		{ "pairs", required_argument, NULL, 'n' },
-		{ "code", required_argument, NULL, 'c' },
-		{ "spin", required_argument, NULL, 's' },
-		{ "profile", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	uint32_t threads = 1, ms = 1000;
+	uint32_t threads = 1, ms = 1000, pairs = 0, profile = NO_PROFILE;
 	const char *name = NULL;
 	bool one_group = false;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('t', "threads", "N", &threads, "threads (1)"),
+		CHOICE_FLAG('o', "one-group", &one_group,
+			    "all threads use one group (default: one each)"),
+		CHOICE_NUMBER('m', "milliseconds", "N", &ms,
+			      "for how long (1000)"),
+		CHOICE_NUMBER('n', "pairs", "N", &pairs,
+			      "no threads: so many pairs of changing groups, or up to\n"
+			      "the first failure"),
+		CHOICE_CODE,
+		CHOICE_SPIN,
+		CHOICE_PROFILE(&profile, "write a profile under that number"),
+	};
+	const struct command command = {
+		.name = "bench-rate",
+		.words = "[OPTION]...",
+		.about = "Attach and detach, again and again; the result is a line of JSON.",
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
-	uint64_t pairs = 0;
-	int option, err, profile = -1;
+	int err;
 
-	while ((option = getopt_long(argc, argv, "d:t:om:n:c:s:p:h", long_options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 't':
-			threads = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'o':
-			one_group = true;
-			break;
-		case 'm':
-			ms = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'p':
-			profile = atoi(optarg);
-			break;
-		case 'n':
-			pairs = strtoull(optarg, NULL, 0);
-			break;
-		case 'c':
-			if (samples_code(optarg))
-				break;
-			fprintf(stderr, "--code %s: no range of addresses, or one too many\n",
-				optarg);
-			return 2;
-		case 's':
-			if (samples_spin(optarg))
-				break;
-			fprintf(stderr, "--spin %s: no range of addresses, or one too many\n",
-				optarg);
-			return 2;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (!threads || threads > MAX_THREADS) {
-		fprintf(stderr, "--threads %u: 1 to %u\n", threads, MAX_THREADS);
-		return 2;
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
+	if (!threads || threads > MAX_THREADS)
+		return command_refuse(&command, "--threads %u: 1 to %u", threads,
+				      MAX_THREADS);
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	err = pairs ? run_churn(&device, pairs) :

@@ -4,24 +4,14 @@
  * line read, so that what a step takes of the device can be asked in between.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "crowd.h"
 
 #define STEPS_OCTET 104
-
-static const char usage[] =
-	"Usage: bench-steps [OPTION]...\n"
-	"Do the step named by each line of the input for all groups, and say so.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -g, --groups N     how many groups (32)\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"Steps: attach|detach QP LID, with QP 0 to 7.\n";
 
 #define QPS 8
 
@@ -51,35 +41,26 @@ static int step(struct crowd *crowd, const char *line, uint32_t groups)
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "groups", required_argument, NULL, 'g' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *name = NULL;
 	uint32_t groups = 32;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('g', "groups", "N", &groups, "how many groups (32)"),
+	};
+	const struct command command = {
+		.name = "bench-steps",
+		.words = "[OPTION]...",
+		.about = "Do the step named by each line of the input for all groups, and say so.",
+		.more = "Steps: attach|detach QP LID, with QP 0 to 7.",
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
 	struct crowd crowd;
 	char line[64];
-	int option, err;
+	int err;
 
-	while ((option = getopt_long(argc, argv, "d:g:h", long_options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'g':
-			groups = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	err = crowd_open(&crowd, &device, QPS);

@@ -4,7 +4,6 @@
  * virtual card what it still holds.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "endpoint.h"
 #include "ktap.h"
 #include "nic.h"
@@ -23,17 +23,9 @@ static const char *const objects[] = { "qps", "cqs", "mrs", "ahs", "groups" };
 
 struct context {
 	struct device *device;
-	unsigned int rounds;
+	uint32_t rounds;
 	long before[OBJECTS];
 };
-
-static const char usage[] =
-	"Usage: leak-check [OPTION]...\n"
-	"Make and unmake RDMA objects; results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -r, --rounds N     how often (default 100)\n"
-	"  -h, --help         this text\n";
 
 /* An address handle is destroyed without waiting: give the device a moment. */
 static bool settles_at(const char *object, long want, long *seen)
@@ -214,34 +206,25 @@ static const struct test_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct context context = { .rounds = 100 };
 	const char *name = NULL;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('r', "rounds", "N", &context.rounds,
+			      "how often (default 100)"),
+	};
+	const struct command command = {
+		.name = "leak-check",
+		.words = "[OPTION]...",
+		.about = "Make and unmake RDMA objects; results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
-	int option, failures;
+	int failures;
 	size_t i;
 
-	while ((option = getopt_long(argc, argv, "d:r:h", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'r':
-			context.rounds = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	context.device = &device;

@@ -4,12 +4,12 @@
  * once so many others have been joined after it.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "command.h"
 #include "endpoint.h"
 #include "ktap.h"
 #include "nic.h"
@@ -17,23 +17,12 @@
 
 #define MAX_WINDOW 64
 
-static const char usage[] =
-	"Usage: mcast-churn [OPTION]...\n"
-	"Attach to and detach from ever other groups; results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -n, --pairs N      pairs of attach and detach in all (default 20000)\n"
-	"  -t, --threads N    threads that share them, each with a queue pair (default 1)\n"
-	"  -w, --window N     groups that each is in at a time (default 1, at most 64)\n"
-	"  -s, --same         always the same groups, instead of others each time\n"
-	"  -h, --help         this text\n";
-
 struct churn {
 	struct device device;
 	struct endpoint endpoints[TEAM_MAX];
-	unsigned long pairs;
-	unsigned int threads;
-	unsigned int window;
+	uint32_t pairs;
+	uint32_t threads;
+	uint32_t window;
 	bool same;
 	/* For each thread: pairs done, and what went wrong with the next. */
 	unsigned long done[TEAM_MAX];
@@ -41,7 +30,7 @@ struct churn {
 };
 
 /* Group number @n of thread @index: 239.128 to 239.255, 2^18 for each thread. */
-static union ibv_gid nth_group(unsigned int index, unsigned long n)
+static union ibv_gid nth_group(unsigned int index, uint32_t n)
 {
 	union ibv_gid group;
 
@@ -52,11 +41,10 @@ static union ibv_gid nth_group(unsigned int index, unsigned long n)
 	return group;
 }
 
-static int change(struct churn *churn, unsigned int index, unsigned long n,
-		  bool in)
+static int change(struct churn *churn, unsigned int index, uint32_t n, bool in)
 {
 	struct ibv_qp *qp = churn->endpoints[index].qp;
-	unsigned long number = churn->same ? n % churn->window : n;
+	uint32_t number = churn->same ? n % churn->window : n;
 	union ibv_gid group = nth_group(index, number);
 	int err = in ? ibv_attach_mcast(qp, &group, 0) :
 		       ibv_detach_mcast(qp, &group, 0);
@@ -69,7 +57,7 @@ static int change(struct churn *churn, unsigned int index, unsigned long n,
 static int work(struct team *team, unsigned int index)
 {
 	struct churn *churn = team->context;
-	unsigned long pairs = churn->pairs / churn->threads, n, left;
+	uint32_t pairs = churn->pairs / churn->threads, n, left;
 	int err = 0;
 
 	for (n = 0; n < pairs && !err; n++) {
@@ -165,7 +153,7 @@ static int run(struct churn *churn)
 	int failures;
 
 	snprintf(name, sizeof(name),
-		 "%lu pairs of attach and detach, %u threads, %u groups at a time%s",
+		 "%u pairs of attach and detach, %u threads, %u groups at a time%s",
 		 churn->pairs, churn->threads, churn->window,
 		 churn->same ? ", the same" : "");
 	for (i = 0; i < churn->threads; i++)
@@ -179,53 +167,37 @@ static int run(struct churn *churn)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "pairs", required_argument, NULL, 'n' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "window", required_argument, NULL, 'w' },
-		{ "same", no_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	static struct churn churn = {
 		.pairs = 20000,
 		.threads = 1,
 		.window = 1,
 	};
 	const char *name = NULL;
-	int option, status;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('n', "pairs", "N", &churn.pairs,
+			      "pairs of attach and detach in all (default 20000)"),
+		CHOICE_NUMBER('t', "threads", "N", &churn.threads,
+			      "threads that share them, each with a queue pair (default 1)"),
+		CHOICE_NUMBER('w', "window", "N", &churn.window,
+			      "groups that each is in at a time (default 1, at most 64)"),
+		CHOICE_FLAG('s', "same", &churn.same,
+			    "always the same groups, instead of others each time"),
+	};
+	const struct command command = {
+		.name = "mcast-churn",
+		.words = "[OPTION]...",
+		.about = "Attach to and detach from ever other groups; results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
+	int status;
 
-	while ((option = getopt_long(argc, argv, "d:n:t:w:sh", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'n':
-			churn.pairs = strtoul(optarg, NULL, 0);
-			break;
-		case 't':
-			churn.threads = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 'w':
-			churn.window = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 's':
-			churn.same = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (optind != argc || !churn.threads || churn.threads > TEAM_MAX ||
-	    !churn.window || churn.window > MAX_WINDOW) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
+	if (!churn.threads || churn.threads > TEAM_MAX || !churn.window ||
+	    churn.window > MAX_WINDOW)
+		return command_refuse(&command, "1 to %d threads, 1 to %d groups",
+				      TEAM_MAX, MAX_WINDOW);
 	if (device_open(&churn.device, name))
 		return EXIT_FAILURE;
 	status = run(&churn);

@@ -4,24 +4,16 @@
  * it says a group takes, and looks whether all of them are served.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "command.h"
 
 /* Groups that are listened to, besides the last, unless all are. */
 #define SAMPLE_EVERY 64
 #define MAX_MEMBERS 16
-
-static const char usage[] =
-	"Usage: mcast-limits [OPTION]...\n"
-	"Reach every multicast limit of the device; results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -a, --all          listen to every group, not to one in 64\n"
-	"  -h, --help         this text\n";
 
 struct limits {
 	struct bench bench;
@@ -246,33 +238,24 @@ static const struct test_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	static struct limits limits;
 	const char *name = NULL;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_FLAG('a', "all", &limits.all,
+			    "listen to every group, not to one in 64"),
+	};
+	const struct command command = {
+		.name = "mcast-limits",
+		.words = "[OPTION]...",
+		.about = "Reach every multicast limit of the device; results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
-	int option, failures;
+	int failures;
 
-	while ((option = getopt_long(argc, argv, "d:ah", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'a':
-			limits.all = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	limits.bench.device = &device;

@@ -4,35 +4,24 @@
  * and waits for datagrams.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "endpoint.h"
 
 #define MAX_QPS 8
-
-static const char usage[] =
-	"Usage: mcast-recv [OPTION]... GROUP\n"
-	"Join GROUP, an IPv4 or IPv6 multicast address, and receive.\n"
-	"Prints a line once joined, and one for each queue pair at the end.\n"
-	"Succeeds if each received what was asked for, in order and intact.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -n, --count N      datagrams to wait for (default 1, at most 1024)\n"
-	"  -q, --queues N     queue pairs that join (default 1, at most 8)\n"
-	"  -t, --timeout SEC  longest wait for them (default 30)\n"
-	"  -h, --help         this text\n";
+#define MAX_RECEIVED 1024
+#define MAX_SECONDS 86400
 
 struct options {
-	const char *device;
 	uint32_t count;
-	unsigned int queues;
-	int timeout;
+	uint32_t queues;
+	uint32_t timeout;	/* seconds */
 };
 
-static struct received received[1024];
+static struct received received[MAX_RECEIVED];
 
 /* Whether what one queue pair got is a run of intact datagrams. */
 static bool in_order(uint32_t count)
@@ -99,53 +88,40 @@ static int join_and_receive(const struct device *device,
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "queues", required_argument, NULL, 'q' },
-		{ "timeout", required_argument, NULL, 't' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct options options = {
 		.count = 1,
 		.queues = 1,
 		.timeout = 30,
 	};
+	const char *name = NULL;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_NUMBER('n', "count", "N", &options.count,
+			      "datagrams to wait for (default 1, at most 1024)"),
+		CHOICE_NUMBER('q', "queues", "N", &options.queues,
+			      "queue pairs that join (default 1, at most 8)"),
+		CHOICE_NUMBER('t', "timeout", "SEC", &options.timeout,
+			      "longest wait for them (default 30)"),
+	};
+	const struct command command = {
+		.name = "mcast-recv",
+		.words = "[OPTION]... GROUP",
+		.about = "Join GROUP, an IPv4 or IPv6 multicast address, and receive.\n"
+			 "Prints a line once joined, and one for each queue pair at the end.\n"
+			 "Succeeds if each received what was asked for, in order and intact.",
+		COMMAND_CHOICES(choices),
+	};
+	int words = command_read(&command, argc, argv), err;
 	struct device device;
 	union ibv_gid group;
-	int option, err;
 
-	while ((option = getopt_long(argc, argv, "d:n:q:t:h", long_options,
-				     NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			options.device = optarg;
-			break;
-		case 'n':
-			options.count = (uint32_t)strtoul(optarg, NULL, 0);
-			break;
-		case 'q':
-			options.queues = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 't':
-			options.timeout = atoi(optarg);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (argc - optind != 1 || !gid_parse(argv[optind], &group) ||
-	    !options.count || options.count > 1024 || !options.queues ||
-	    options.queues > MAX_QPS) {
-		fputs(usage, stderr);
-		return 2;
-	}
-	if (device_open(&device, options.device))
+	if (argc - words != 1 || !gid_parse(argv[words], &group))
+		return command_refuse(&command, "one group is needed");
+	if (!options.count || options.count > MAX_RECEIVED || !options.queues ||
+	    options.queues > MAX_QPS || options.timeout > MAX_SECONDS)
+		return command_refuse(&command, "1 to %u datagrams, 1 to %u queue pairs, at most %u seconds",
+				      MAX_RECEIVED, MAX_QPS, MAX_SECONDS);
+	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	err = join_and_receive(&device, &group, &options);
 	device_close(&device);

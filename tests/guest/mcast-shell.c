@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "endpoint.h"
 
 #define ENDPOINTS 64
 #define WORDS 6
 #define RECEIVED 2048
 
-static const char usage[] =
-	"Usage: mcast-shell [OPTION]...\n"
-	"Obey lines, answer each with JSON: \"err\" is the name of an errno or empty,\n"
-	"\"ms\" how long it took. ID is a number from 0, GROUP an address.\n"
-	"\n"
+static const char verbs_help[] =
 	"  open ID 4|6 [NETDEV|-]     make a UD queue pair; with an address on NETDEV,\n"
 	"                             with none, without NETDEV with any\n"
 	"  attach ID GROUP [MLID]     attach it\n"
@@ -38,10 +34,7 @@ static const char usage[] =
 	"  close ID                   destroy it\n"
 	"  nth N                      have the kernel fail what can fail, memory or access\n"
 	"                             to it, the Nth time in the next line; that answers\n"
-	"                             \"met\" if there was an Nth time. Debug kernel only\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -h, --help         this text\n";
+	"                             \"met\" if there was an Nth time. Debug kernel only";
 
 /* What separates words. */
 static const char blank[] = "\n\t ";
@@ -350,28 +343,21 @@ static void serve(const struct device *device)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *name = NULL;
+	const struct choice choices[] = { CHOICE_DEVICE(&name) };
+	const struct command command = {
+		.name = "mcast-shell",
+		.words = "[OPTION]...",
+		.about = "Obey lines, answer each with JSON: \"err\" is the name of an errno or empty,\n"
+			 "\"ms\" how long it took. ID is a number from 0, GROUP an address.",
+		.more = verbs_help,
+		COMMAND_CHOICES(choices),
+	};
 	struct device device;
-	int option, i;
+	int i;
 
-	while ((option = getopt_long(argc, argv, "d:h", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	serve(&device);

@@ -6,29 +6,18 @@
  * given, where the same program follows.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "command.h"
 
 #define PAYLOAD 1024
 #define MANY 1000
 #define SOME 100
 #define DEPTH (MANY + 24)
-
-static const char usage[] =
-	"Usage: mcast-story [OPTION]... SENDER-ADDRESS\n"
-	"       mcast-story --follow\n"
-	"Tell the story of one multicast group between two machines.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -g, --group ADDR   the group (default 239.1.2.3)\n"
-	"  -m, --any-mac      the group may be at another MAC than the standard's\n"
-	"  -f, --follow       serve the story teller, which runs on another node\n"
-	"  -h, --help         this text\n";
 
 struct story {
 	struct bench bench;
@@ -234,53 +223,39 @@ static int lead(struct device *device, const char *address,
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "group", required_argument, NULL, 'g' },
-		{ "any-mac", no_argument, NULL, 'm' },
-		{ "follow", no_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *name = NULL, *address = "239.1.2.3";
+	bool follow = false, any_mac = false;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_TEXT('g', "group", "ADDR", &address,
+			    "the group (default 239.1.2.3)"),
+		CHOICE_FLAG('m', "any-mac", &any_mac,
+			    "the group may be at another MAC than the standard's"),
+		CHOICE_FLAG('f', "follow", &follow,
+			    "serve the story teller, which runs on another node"),
+	};
+	const struct command command = {
+		.name = "mcast-story",
+		.words = "[OPTION]... SENDER-ADDRESS\n--follow",
+		.about = "Tell the story of one multicast group between two machines.",
+		COMMAND_CHOICES(choices),
+	};
+	int words = command_read(&command, argc, argv), status;
 	struct device device;
 	union ibv_gid group;
-	bool follow = false, any_mac = false;
-	int option, status;
 
-	while ((option = getopt_long(argc, argv, "d:g:mfh", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'g':
-			address = optarg;
-			break;
-		case 'm':
-			any_mac = true;
-			break;
-		case 'f':
-			follow = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (argc - optind != !follow || !gid_parse(address, &group)) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (argc - words != !follow)
+		return command_refuse(&command, "the sender's address, or --follow");
+	if (!gid_parse(address, &group))
+		return command_refuse(&command, "--group: %s is no address",
+				      address);
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	if (follow)
 		status = node_serve(&device, 6 * WAIT_MS) ? EXIT_FAILURE :
 							    EXIT_SUCCESS;
 	else
-		status = lead(&device, argv[optind], &group, any_mac);
+		status = lead(&device, argv[words], &group, any_mac);
 	device_close(&device);
 	return status;
 }

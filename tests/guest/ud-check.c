@@ -5,12 +5,12 @@
  * The devices need not be of one kind: run between a card and rdma_rxe it
  * shows that both speak the same wire format.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "command.h"
 
 /* Arguments of a case: family, direction, payload bytes. */
 #define BACK 0x100
@@ -18,17 +18,6 @@
 	((int)(family) | ((back) ? BACK : 0) | (size) << 16)
 #define CASE_FAMILY(arg) ((enum family)((arg) & 0xff))
 #define CASE_SIZE(arg) ((uint32_t)(arg) >> 16)
-
-static const char usage[] =
-	"Usage: ud-check [OPTION]... [NODE-ADDRESS]\n"
-	"       ud-check --follow\n"
-	"Check UD unicast between this node and another, or within this one;\n"
-	"results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -o, --only TEXT    only cases with TEXT in their name\n"
-	"  -f, --follow       serve the leader, which runs on another node\n"
-	"  -h, --help         this text\n";
 
 /* A sender and a receiver, the way the case wants it. */
 static enum verdict pair(struct bench *bench, int arg, struct shot *shot,
@@ -216,48 +205,33 @@ static int lead(struct device *device, const char *address, const char *only)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "only", required_argument, NULL, 'o' },
-		{ "follow", no_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *name = NULL, *only = NULL;
-	struct device device;
 	bool follow = false;
-	int option, status;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_ONLY(&only),
+		CHOICE_FLAG('f', "follow", &follow,
+			    "serve the leader, which runs on another node"),
+	};
+	const struct command command = {
+		.name = "ud-check",
+		.words = "[OPTION]... [NODE-ADDRESS]\n--follow",
+		.about = "Check UD unicast between this node and another, or within this one;\n"
+			 "results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
+	int words = command_read(&command, argc, argv), status;
+	struct device device;
 
-	while ((option = getopt_long(argc, argv, "d:o:fh", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'o':
-			only = optarg;
-			break;
-		case 'f':
-			follow = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
-	if (argc - optind > 1) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (argc - words > 1)
+		return command_refuse(&command, "at most one address");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	if (follow)
 		status = node_serve(&device, 6 * WAIT_MS) ? EXIT_FAILURE :
 							    EXIT_SUCCESS;
 	else
-		status = lead(&device, argv[optind], only);
+		status = lead(&device, argv[words], only);
 	device_close(&device);
 	return status;
 }

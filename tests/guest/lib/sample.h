@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command.h"
+
+/* What a profile is written under if there is to be none. */
+#define NO_PROFILE UINT32_MAX
+
 struct cost {
 	uint64_t ns;
 	uint64_t all;		/* instructions of all vCPUs */
@@ -35,6 +40,16 @@ bool samples_code(const char *text);
 
 /* The same for a function that only waits: its instructions are counted apart. */
 bool samples_spin(const char *text);
+
+/* Options of programs that measure. */
+#define CHOICE_CODE \
+	CHOICE_CALL('c', "code", "START-END", samples_code, \
+		    "addresses of the driver's code (may be repeated)")
+#define CHOICE_SPIN \
+	CHOICE_CALL('s', "spin", "START-END", samples_spin, \
+		    "addresses of a function that waits (may be repeated)")
+#define CHOICE_PROFILE(into, help) \
+	CHOICE_NUMBER('p', "profile", "N", into, help)
 
 /* Returns false without memory. */
 bool samples_init(struct samples *samples, const char *name, uint32_t capacity);

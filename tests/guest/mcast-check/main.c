@@ -5,12 +5,12 @@
  * On one machine it checks members among themselves. With --follow on other
  * machines and their addresses given here it checks members spread over all.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
+#include "command.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -87,29 +87,6 @@ static const struct row limits[] = {
 static const struct row last[] = {
 	{ "every queue pair could be destroyed", case_all_destroyed, 0, true },
 	{ "device holds no group in the end", case_nothing_left, 0, true },
-};
-
-static const char usage[] =
-	"Usage: mcast-check [OPTION]... [NODE-ADDRESS]...\n"
-	"       mcast-check --follow\n"
-	"Check multicast of an RDMA device; results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -o, --only TEXT    only cases with TEXT in their name\n"
-	"  -l, --limits       also fill the device's group table\n"
-	"  -b, --bursts N     bursts of 100 for 8 members of which one is bad (default 2)\n"
-	"  -f, --follow       serve the leader, which runs on another node\n"
-	"  -h, --help         this text\n";
-
-static const struct option options[] = {
-	{ "device", required_argument, NULL, 'd' },
-	{ "only", required_argument, NULL, 'o' },
-	{ "limits", no_argument, NULL, 'l' },
-	{ "bursts", required_argument, NULL, 'b' },
-	{ "follow", no_argument, NULL, 'f' },
-	{ "hold", required_argument, NULL, 'H' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
 };
 
 static void after(void *context)
@@ -196,38 +173,28 @@ int main(int argc, char **argv)
 {
 	const char *name = NULL, *only = NULL, *hold = NULL;
 	bool follow = false, with_limits = false;
-	unsigned int bursts = 2;
+	uint32_t bursts = 2;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_ONLY(&only),
+		CHOICE_FLAG('l', "limits", &with_limits,
+			    "also fill the device's group table"),
+		CHOICE_NUMBER('b', "bursts", "N", &bursts,
+			      "bursts of 100 for 8 members of which one is bad (default 2)"),
+		CHOICE_FLAG('f', "follow", &follow,
+			    "serve the leader, which runs on another node"),
+		/* What a case here starts, to kill it. */
+		CHOICE_TEXT('H', "hold", "GROUP", &hold, NULL),
+	};
+	const struct command command = {
+		.name = "mcast-check",
+		.words = "[OPTION]... [NODE-ADDRESS]...\n--follow",
+		.about = "Check multicast of an RDMA device; results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
+	int words = command_read(&command, argc, argv), status;
 	struct device device;
-	int option, status;
 
-	while ((option = getopt_long(argc, argv, "d:o:lb:fh", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'o':
-			only = optarg;
-			break;
-		case 'l':
-			with_limits = true;
-			break;
-		case 'b':
-			bursts = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 'f':
-			follow = true;
-			break;
-		case 'H':
-			hold = optarg;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	if (hold)
@@ -236,7 +203,7 @@ int main(int argc, char **argv)
 		status = node_serve(&device, 6 * WAIT_MS) ? EXIT_FAILURE :
 							    EXIT_SUCCESS;
 	else
-		status = lead(&device, argv + optind, argc - optind, only,
+		status = lead(&device, argv + words, argc - words, only,
 			      with_limits, bursts);
 	device_close(&device);
 	return status;

@@ -3,12 +3,12 @@
  * mcast-race: attaches and detaches from several threads at the same moment,
  * also while the device refuses or is slow, through unmodified libibverbs.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
+#include "command.h"
 
 static const struct test_case sound[] = {
 	{ "2 threads make one group at once: one group, both in it", case_create_together, 2 },
@@ -33,16 +33,6 @@ static const struct test_case last[] = {
 	{ "device holds no group in the end", case_nothing_left, 0 },
 	{ "the driver broke no rule of the device", case_no_violation, 0 },
 };
-
-static const char usage[] =
-	"Usage: mcast-race [OPTION]...\n"
-	"Attach and detach from several threads at once; results in KTAP.\n"
-	"\n"
-	"  -d, --device NAME  the device (default: $RDMA_DEV, else the only one)\n"
-	"  -o, --only TEXT    only cases with TEXT in their name\n"
-	"  -F, --faults       the cases in which the device refuses, instead of the others\n"
-	"  -r, --rounds N     how often (default 400)\n"
-	"  -h, --help         this text\n";
 
 static void after(void *context)
 {
@@ -78,42 +68,28 @@ static int run(struct device *device, const char *only, bool faults,
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "only", required_argument, NULL, 'o' },
-		{ "faults", no_argument, NULL, 'F' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *name = NULL, *only = NULL;
-	unsigned int rounds = 400;
-	struct device device;
+	uint32_t rounds = 400;
 	bool faults = false;
-	int option, status;
+	const struct choice choices[] = {
+		CHOICE_DEVICE(&name),
+		CHOICE_ONLY(&only),
+		CHOICE_FLAG('F', "faults", &faults,
+			    "the cases in which the device refuses, instead of the others"),
+		CHOICE_NUMBER('r', "rounds", "N", &rounds,
+			      "how often (default 400)"),
+	};
+	const struct command command = {
+		.name = "mcast-race",
+		.words = "[OPTION]...",
+		.about = "Attach and detach from several threads at once; results in KTAP.",
+		COMMAND_CHOICES(choices),
+	};
+	struct device device;
+	int status;
 
-	while ((option = getopt_long(argc, argv, "d:o:Fr:h", options, NULL)) >= 0) {
-		switch (option) {
-		case 'd':
-			name = optarg;
-			break;
-		case 'o':
-			only = optarg;
-			break;
-		case 'F':
-			faults = true;
-			break;
-		case 'r':
-			rounds = (unsigned int)strtoul(optarg, NULL, 0);
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_SUCCESS;
-		default:
-			fputs(usage, stderr);
-			return 2;
-		}
-	}
+	if (command_read(&command, argc, argv) != argc)
+		return command_refuse(&command, "there are only options");
 	if (device_open(&device, name))
 		return EXIT_FAILURE;
 	status = run(&device, only, faults, rounds);
