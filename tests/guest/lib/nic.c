@@ -246,12 +246,17 @@ static int order(json_t *request)
 	return err;
 }
 
-int nic_fault(const char *op, unsigned int nth, unsigned int count,
-	      const char *action)
+int nic_fault(const char *op, const char *action)
 {
-	return order(json_pack("{s:s, s:s, s:i, s:i, s:s}", "cmd", "fault",
-			       "op", op, "nth", (int)nth, "count", (int)count,
-			       "action", action));
+	return nic_faults(op, 1, 1, action);
+}
+
+int nic_faults(const char *op, unsigned int every, unsigned int count,
+	       const char *action)
+{
+	return order(json_pack("{s:s, s:s, s:i, s:i, s:i, s:s}", "cmd", "fault",
+			       "op", op, "nth", (int)every, "every", (int)every,
+			       "count", (int)count, "action", action));
 }
 
 int nic_faults_clear(void)

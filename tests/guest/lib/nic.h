@@ -47,11 +47,14 @@ long nic_number(const char *command, const char *path);
 long nic_operations(const char *op);
 
 /*
- * Has the @nth next control operation @op, and @count - 1 after it, meet
- * @action: "fail", "swallow" or "delay". Returns 0 or an errno.
+ * Has the next control operation @op meet @action: "fail", "swallow" or "delay".
+ * Returns 0 or an errno.
  */
-int nic_fault(const char *op, unsigned int nth, unsigned int count,
-	      const char *action);
+int nic_fault(const char *op, const char *action);
+
+/* The same for each @every-th of the next ones, @count in all. */
+int nic_faults(const char *op, unsigned int every, unsigned int count,
+	       const char *action);
 
 /* Takes all faults back, and lets what is delayed go. */
 int nic_faults_clear(void);

@@ -54,6 +54,12 @@ void team_run(struct team *team, unsigned int size,
 	pthread_barrier_destroy(&team->barrier);
 }
 
+unsigned int team_random(unsigned int *state)
+{
+	*state = *state * 1103515245 + 12345;
+	return *state >> 16;
+}
+
 int team_error(const struct team *team)
 {
 	unsigned int i;

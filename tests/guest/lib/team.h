@@ -27,6 +27,9 @@ void team_run(struct team *team, unsigned int size,
 /* Waits until every thread of the team has come to its call. */
 void team_meet(struct team *team);
 
+/* The next number, below 65536, of a sequence that is the same in every run. */
+unsigned int team_random(unsigned int *state);
+
 /* The first result that is not 0, or 0. */
 int team_error(const struct team *team);
 

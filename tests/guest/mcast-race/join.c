@@ -112,7 +112,7 @@ enum verdict case_join_slow_device(void *context, int arg)
 	for (round = 0; round < 20 && verdict == PASS; round++) {
 		int i;
 
-		err = nic_fault("MODIFY_MCAST_GRP", 1, 1, "delay");
+		err = nic_fault("MODIFY_MCAST_GRP", "delay");
 		if (err)
 			return ktap_fail("make the device slow: %s",
 					 strerror(err));

@@ -25,7 +25,7 @@ static enum verdict prepare(struct race *race, struct plan *plan,
 	plan->group = bench_group(&race->bench, IPV4);
 	for (i = 0; i < count && verdict == PASS; i++)
 		verdict = bench_party(&race->bench, 0, IPV4, &plan->member[i]);
-	err = nic_fault("CREATE_MCAST_GRP", 1, 1, "fail");
+	err = nic_fault("CREATE_MCAST_GRP", "fail");
 	if (verdict == PASS && err)
 		verdict = ktap_fail("have the next CREATE fail: %s",
 				    strerror(err));

@@ -20,13 +20,6 @@ struct plan {
 	bool failing;		/* attach may be refused */
 };
 
-/* A sequence of its own for each thread, the same in every run. */
-static unsigned int next(unsigned int *state)
-{
-	*state = *state * 1103515245 + 12345;
-	return *state >> 16;
-}
-
 static int change(struct plan *plan, unsigned int index, unsigned int which)
 {
 	struct party *me = plan->member[index];
@@ -50,7 +43,7 @@ static int storm(struct team *team, unsigned int index)
 	int err = 0;
 
 	for (step = 0; step < 4 * plan->race->rounds; step++) {
-		int failed = change(plan, index, next(&state) % GROUPS);
+		int failed = change(plan, index, team_random(&state) % GROUPS);
 
 		err = err ? err : failed;
 	}
@@ -110,19 +103,6 @@ enum verdict case_storm(void *context, int arg)
 	return compare(&plan, threads);
 }
 
-/* Has every third MODIFY fail from now on. */
-static int order_failures(void)
-{
-	unsigned int i;
-	int err = 0;
-
-	/* What one order strikes the later ones do not count. */
-	for (i = 1; i <= FAILURES && !err; i++)
-		err = nic_fault("MODIFY_MCAST_GRP", (FAIL_EVERY - 1) * i + 1, 1,
-				"fail");
-	return err;
-}
-
 /*
  * Attaches fail, detaches never do. When the device obeys again, what the
  * threads left behind can be used and given back.
@@ -140,7 +120,7 @@ enum verdict case_storm_failing(void *context, int arg)
 	verdict = prepare(&plan, threads);
 	if (verdict != PASS)
 		return verdict;
-	err = order_failures();
+	err = nic_faults("MODIFY_MCAST_GRP", FAIL_EVERY, FAILURES, "fail");
 	if (!err)
 		team_run(&team, threads, storm, &plan);
 	nic_faults_clear();

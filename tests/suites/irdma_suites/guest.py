@@ -136,6 +136,10 @@ class Guest:
             raise RuntimeError(f"nicctl {command}: {answer.get('error', 'refused')}")
         return answer.get("result")
 
+    def struck(self) -> int:
+        """How many of the faults ordered of the card have struck so far."""
+        return self.nic("state")["rdma"]["faults"]["struck"]
+
     def held(self) -> dict:
         """What the RDMA half holds, or held when its control queue was destroyed.
 

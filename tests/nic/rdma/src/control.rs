@@ -9,9 +9,9 @@ use serde_json::{json, Value};
 /// The commands of the RDMA half, for the card's `help`.
 pub const HELP: &[&str] = &[
     "check [clear=true] | mark",
-    "fault op=PATTERN [nth=N] [count=N] action=fail [major=N] [minor=N]",
-    "fault op=PATTERN [nth=N] [count=N] action=swallow [execute=true]",
-    "fault op=PATTERN [nth=N] [count=N] action=delay|late [until_ops=K]",
+    "fault op=PATTERN [nth=N] [every=N] [count=N] action=fail [major=N] [minor=N]",
+    "fault op=PATTERN [nth=N] [every=N] [count=N] action=swallow [execute=true]",
+    "fault op=PATTERN [nth=N] [every=N] [count=N] action=delay|late [until_ops=K]",
     "faults | fault clear=true",
     "release",
     "inject ae=CODE qp=N|cq=N [source=none|rq|sq|cq] [state=N] [wqe=N]",

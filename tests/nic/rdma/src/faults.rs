@@ -77,13 +77,14 @@ fn matches(pattern: &str, name: &str) -> bool {
         .any(|tail| matches(rest, tail))
 }
 
-/// One order: from the `nth` matching operation on, `count` times.
+/// One order: from the `nth` matching operation on, each `every`-th, `count` times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Order {
     id: u64,
     pattern: Pattern,
     action: Action,
     nth: u64,
+    every: u64,
     count: u64,
     /// Matching operations so far that no earlier order struck.
     seen: u64,
@@ -99,7 +100,8 @@ impl Order {
     /// Counts one matching operation; `true` if the fault strikes.
     fn strikes(&mut self) -> bool {
         self.seen += 1;
-        let strikes = self.armed() && self.seen >= self.nth;
+        let since = self.seen.checked_sub(self.nth);
+        let strikes = self.armed() && since.and_then(|n| n.checked_rem(self.every)) == Some(0);
         self.fired += u64::from(strikes);
         strikes
     }
@@ -109,6 +111,7 @@ impl Order {
             "id": self.id,
             "op": self.pattern.text,
             "nth": self.nth,
+            "every": self.every,
             "count": self.count,
             "action": self.action.name(),
             "seen": self.seen,
@@ -151,6 +154,10 @@ impl Faults {
         if nth == 0 {
             return Err("nth counts from 1".to_owned());
         }
+        let every = number(args, "every")?.unwrap_or(1);
+        if every == 0 {
+            return Err("every counts from 1".to_owned());
+        }
         let count = number(args, "count")?.unwrap_or(1);
         if count == 0 {
             return Err("count is 0".to_owned());
@@ -164,6 +171,7 @@ impl Faults {
             pattern,
             action: action(args)?,
             nth,
+            every,
             count,
             seen: 0,
             fired: 0,
@@ -218,6 +226,16 @@ mod tests {
     }
 
     #[test]
+    fn each_third_operation_from_the_second_on_is_struck() {
+        let mut f = faults(json!({"op": "CREATE_QP", "nth": 2, "every": 3, "count": 2}));
+        let hits: Vec<bool> = (0..9).map(|_| f.take(Op::CreateQp).is_some()).collect();
+        assert_eq!(
+            hits,
+            [false, true, false, false, true, false, false, false, false]
+        );
+    }
+
+    #[test]
     fn a_star_means_any_operation() {
         let mut f = faults(json!({"op": "*", "nth": 2, "action": "swallow"}));
         assert_eq!(f.take(Op::CreateQp), None);
@@ -267,6 +285,7 @@ mod tests {
             json!({"op": "CREATE_SRQ"}),
             json!({"op": "*", "nth": 0}),
             json!({"op": "*", "count": 0}),
+            json!({"op": "*", "every": 0}),
             json!({"op": "*", "action": "explode"}),
             json!({"op": "*", "minor": 65536}),
         ] {
