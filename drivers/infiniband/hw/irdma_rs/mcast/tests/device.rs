@@ -48,7 +48,7 @@ use crate::mcast::{
 };
 
 /// How often commands fail, in permille.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Temper {
     /// Refused; nothing changes.
     pub(super) refuse: u32,
@@ -59,6 +59,16 @@ pub(super) struct Temper {
     pub(super) no_share: u32,
     /// Commands take a while, in which others get their turn.
     pub(super) slow: bool,
+}
+
+impl Temper {
+    /// Does as it is told.
+    pub(super) const OBEDIENT: Self = Self {
+        refuse: 0,
+        swallow: 0,
+        no_share: 0,
+        slow: false,
+    };
 }
 
 /// A group in the device.

@@ -10,10 +10,6 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
         Arc,
         Mutex, //
     }, //
@@ -26,17 +22,16 @@ use rdma::testing::{
 use super::{
     device::{
         key,
-        Device,
         Held,
-        Share,
         Temper, //
+    },
+    rig::{
+        number,
+        Rig, //
     },
     view::View,
 };
-use crate::mcast::list::{
-    List,
-    Occasion, //
-};
+use crate::mcast::list::Occasion;
 
 const THREADS: usize = 4;
 const KEYS: usize = 6;
@@ -55,17 +50,11 @@ struct Total {
 }
 
 struct Table {
-    list: Arc<List<Arc<Held>, Share>>,
-    device: Arc<Device>,
+    rig: Arc<Rig>,
     /// Of the threads, and the shared one.
     qps: KVec<Arc<Held>>,
     total: Arc<Total>,
     seed: u64,
-}
-
-fn number(qp: usize) -> u32 {
-    // CAST: A few.
-    100 + qp as u32
 }
 
 /// The `k`-th group.
@@ -91,7 +80,7 @@ impl Table {
 
             if random.chance(3, 5) {
                 let held = self.qps.get(qp).ok_or(EINVAL)?;
-                match self.list.attach(&self.device, group(k), held) {
+                match self.rig.list.attach(&self.rig.device, group(k), held) {
                     Ok(()) => *count += 1,
                     // Refused by the device, or no index or no place at this moment.
                     Err(error) if [EIO, EBUSY, ENOMEM, ENOSPC].contains(&error) => {}
@@ -99,7 +88,9 @@ impl Table {
                 }
             } else if *count > 0 {
                 // Whatever others do, this thread's own uses are there.
-                self.list.detach(&self.device, group(k), number(qp))?;
+                self.rig
+                    .list
+                    .detach(&self.rig.device, group(k), number(qp))?;
                 *count -= 1;
             } else if random.chance(1, 10) {
                 let occasion = if random.flip() {
@@ -107,7 +98,7 @@ impl Table {
                 } else {
                     Occasion::Shortage
                 };
-                self.list.retry(&self.device, occasion);
+                self.rig.list.retry(&self.rig.device, occasion);
             }
         }
         let mut total = self.total.counts.lock();
@@ -121,24 +112,17 @@ impl Table {
 
     /// Compares list, device and counts, with no thread at work.
     fn check(&self) -> Result {
-        let fail = |what: &str| {
-            pr_err!("irdma_rs: mcast: threads, seed {}: {what}\n", self.seed);
-            Err(EINVAL)
-        };
-        if let Some(violation) = self.device.violation() {
-            return fail(violation);
-        }
+        self.rig.expect_no_violation()?;
         let counts = *self.total.counts.lock();
         for (k, row) in counts.iter().enumerate() {
-            let view = View::of(&self.list, &group(k));
+            let view = View::of(&self.rig.list, &group(k));
             for (qp, count) in row.iter().enumerate() {
                 let uses = view.as_ref().map_or(0, |view| view.uses(number(qp)));
-                if uses != *count {
-                    return fail("a count of uses is wrong");
-                }
+                self.rig
+                    .expect(uses == *count, "a count of uses is wrong")?;
             }
-            if let Some(what) = view.and_then(|view| view.disagreement(&self.device)) {
-                return fail(what);
+            if let Some(what) = view.and_then(|view| view.disagreement(&self.rig.device)) {
+                return self.rig.expect(false, what);
             }
         }
         Ok(())
@@ -147,8 +131,8 @@ impl Table {
 
 /// Runs the threads, and checks before and after all is taken apart.
 fn run(objects: u32, temper: Temper, seed: u64) -> Result {
-    let list = Arc::pin_init(List::new(objects), GFP_KERNEL)?;
-    let device = Device::new(list.limit(), seed, temper)?;
+    let rig = Rig::new("threads", objects, temper, THREADS + 1, seed)?;
+    let rig = Arc::new(rig, GFP_KERNEL)?;
     let total = Arc::pin_init(
         pin_init!(Total {
             counts <- new_mutex!([[0; THREADS + 1]; KEYS]),
@@ -156,16 +140,12 @@ fn run(objects: u32, temper: Temper, seed: u64) -> Result {
         GFP_KERNEL,
     )?;
     let mut qps = KVec::new();
-    let mut free = KVec::new();
     for qp in 0..=THREADS {
-        let flag = Arc::new(Atomic::new(true), GFP_KERNEL)?;
-        qps.push(Held::new(number(qp), &flag, &device)?, GFP_KERNEL)?;
-        free.push(flag, GFP_KERNEL)?;
+        qps.push(rig.hold(qp)?.ok_or(EINVAL)?, GFP_KERNEL)?;
     }
     let table = Arc::new(
         Table {
-            list,
-            device,
+            rig: rig.clone(),
             qps,
             total,
             seed,
@@ -178,29 +158,20 @@ fn run(objects: u32, temper: Temper, seed: u64) -> Result {
     parallel::run(THREADS, KBox::new(task, GFP_KERNEL)?)?;
     table.check()?;
 
-    table.device.set_temper(Temper::default());
+    rig.obey();
     let counts = *table.total.counts.lock();
     for (k, row) in counts.iter().enumerate() {
         for (qp, count) in row.iter().enumerate() {
             for _ in 0..*count {
-                table.list.detach(&table.device, group(k), number(qp))?;
+                rig.list.detach(&rig.device, group(k), number(qp))?;
             }
         }
     }
     *table.total.counts.lock() = [[0; THREADS + 1]; KEYS];
-    table.list.retry(&table.device, Occasion::Last);
     table.check()?;
-    if table.device.groups() != 0 || table.device.shares() != 0 {
-        pr_err!("irdma_rs: mcast: threads, seed {seed}: something is left in the device\n");
-        return Err(EINVAL);
-    }
     // The last reference: the task, which had one too, is gone.
     drop(table);
-    if free.iter().any(|free| !free.load(Relaxed)) {
-        pr_err!("irdma_rs: mcast: threads, seed {seed}: a number is held back\n");
-        return Err(EINVAL);
-    }
-    Ok(())
+    rig.expect_empty()
 }
 
 #[kernel::macros::kunit_tests(irdma_rs_mcast_parallel)]
@@ -208,10 +179,8 @@ mod suite {
     use super::*;
 
     const SLOW: Temper = Temper {
-        refuse: 0,
-        swallow: 0,
-        no_share: 0,
         slow: true,
+        ..Temper::OBEDIENT
     };
 
     #[test]

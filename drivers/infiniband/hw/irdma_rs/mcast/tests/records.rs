@@ -13,31 +13,23 @@ use core::net::{
 
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 use rdma::testing::random::Random;
 
 use super::{
     device::{
-        Device,
         Held,
-        Share,
         Temper, //
+    },
+    rig::{
+        number,
+        Rig, //
     },
     view::View,
 };
 use crate::mcast::{
     group::GroupKey,
-    list::{
-        List,
-        Occasion, //
-    },
     membership::Memberships,
     vlan::Joins, //
 };
@@ -58,19 +50,10 @@ struct Record {
 }
 
 struct Run {
-    seed: u64,
-    step: u32,
+    rig: Rig,
     random: Random,
-    device: Arc<Device>,
-    list: Arc<List<Arc<Held>, Share>>,
     qps: KVec<Memberships<Arc<Held>>>,
-    free: KVec<Arc<Atomic<bool>>>,
     records: [[Record; IPS]; QPS],
-}
-
-fn number(qp: usize) -> u32 {
-    // CAST: Below `QPS`.
-    10 + qp as u32
 }
 
 fn address(ip: usize) -> IpAddr {
@@ -80,38 +63,19 @@ fn address(ip: usize) -> IpAddr {
 
 impl Run {
     fn new(objects: u32, temper: Temper, seed: u64) -> Result<Self> {
-        let list = Arc::pin_init(List::new(objects), GFP_KERNEL)?;
-        let device = Device::new(list.limit(), seed ^ 0xdeed, temper)?;
-        let (mut qps, mut free) = (KVec::new(), KVec::new());
+        let rig = Rig::new("records", objects, temper, QPS, seed)?;
+        let mut qps = KVec::new();
 
         for qp in 0..QPS {
-            let flag = Arc::new(Atomic::new(true), GFP_KERNEL)?;
-            let held = Held::new(number(qp), &flag, &device)?;
+            let held = rig.hold(qp)?.ok_or(EINVAL)?;
             qps.push(Memberships::new(held), GFP_KERNEL)?;
-            free.push(flag, GFP_KERNEL)?;
         }
         Ok(Self {
-            seed,
-            step: 0,
+            rig,
             random: Random::new(seed),
-            device,
-            list,
             qps,
-            free,
             records: [[Record::default(); IPS]; QPS],
         })
-    }
-
-    fn expect(&self, good: bool, what: &str) -> Result {
-        if good {
-            return Ok(());
-        }
-        pr_err!(
-            "irdma_rs: mcast: records, seed {}, step {}: {what}\n",
-            self.seed,
-            self.step
-        );
-        Err(EINVAL)
     }
 
     fn attach(&mut self, qp: usize, ip: usize) -> Result {
@@ -134,7 +98,7 @@ impl Run {
             joins.decide()
         };
         let memberships = self.qps.get_mut(qp).ok_or(EINVAL)?;
-        let result = memberships.attach(&self.list, &self.device, address(ip), interfaces);
+        let result = memberships.attach(&self.rig.list, &self.rig.device, address(ip), interfaces);
 
         match result {
             Ok(()) => {
@@ -148,11 +112,11 @@ impl Run {
                 }
             }
             Err(error) => {
-                let good = error == ENOMEM || self.device.failed_with(error);
-                self.expect(good, "an attach failed for no reason")?;
+                let good = error == ENOMEM || self.rig.device.failed_with(error);
+                self.rig.expect(good, "an attach failed for no reason")?;
             }
         }
-        self.expect(
+        self.rig.expect(
             asked == first,
             "the interfaces count for the first attach, and only for that",
         )
@@ -168,9 +132,9 @@ impl Run {
         record.uses = record.uses.saturating_sub(1);
 
         let memberships = self.qps.get_mut(qp).ok_or(EINVAL)?;
-        let result = memberships.detach(&self.list, &self.device, address(ip));
+        let result = memberships.detach(&self.rig.list, &self.rig.device, address(ip));
         let expected = if attached { Ok(()) } else { Err(EINVAL) };
-        self.expect(result == expected, "result of a detach")
+        self.rig.expect(result == expected, "result of a detach")
     }
 
     /// How often the queue pair should be in the group of `vlan`.
@@ -186,24 +150,22 @@ impl Run {
 
     /// Compares list, device and model for all groups of an address.
     fn check(&self, ip: usize) -> Result {
-        if let Some(violation) = self.device.violation() {
-            return self.expect(false, violation);
-        }
+        self.rig.expect_no_violation()?;
         for vlan in INTERFACES {
             let key = GroupKey {
                 ip: address(ip),
                 vlan,
             };
-            let view = View::of(&self.list, &key);
+            let view = View::of(&self.rig.list, &key);
             for qp in 0..QPS {
                 let uses = view.as_ref().map_or(0, |view| view.uses(number(qp)));
-                self.expect(
+                self.rig.expect(
                     uses == self.expected(qp, ip, vlan),
                     "a count of uses is wrong",
                 )?;
             }
-            if let Some(what) = view.and_then(|view| view.disagreement(&self.device)) {
-                return self.expect(false, what);
+            if let Some(what) = view.and_then(|view| view.disagreement(&self.rig.device)) {
+                return self.rig.expect(false, what);
             }
         }
         Ok(())
@@ -213,8 +175,8 @@ impl Run {
         for step in 0..STEPS {
             let (qp, ip) = (self.random.index(QPS), self.random.index(IPS));
 
-            self.step = step;
-            self.device.forget_errors();
+            self.rig.step = step;
+            self.rig.device.forget_errors();
             if self.random.chance(11, 20) {
                 self.attach(qp, ip)?;
             } else {
@@ -223,20 +185,16 @@ impl Run {
             self.check(ip)?;
         }
 
-        self.device.set_temper(Temper::default());
+        self.rig.obey();
         for memberships in &mut self.qps {
-            memberships.detach_all(&self.list, &self.device);
+            memberships.detach_all(&self.rig.list, &self.rig.device);
         }
         self.records = [[Record::default(); IPS]; QPS];
-        self.list.retry(&self.device, Occasion::Last);
         for ip in 0..IPS {
             self.check(ip)?;
         }
-        self.expect(self.device.groups() == 0, "a group is left")?;
-        self.expect(self.device.shares() == 0, "a share is left")?;
         self.qps = KVec::new();
-        let free = self.free.iter().all(|free| free.load(Relaxed));
-        self.expect(free, "a number is held back")
+        self.rig.expect_empty()
     }
 }
 
@@ -244,17 +202,10 @@ impl Run {
 mod suite {
     use super::*;
 
-    const OBEDIENT: Temper = Temper {
-        refuse: 0,
-        swallow: 0,
-        no_share: 0,
-        slow: false,
-    };
-
     #[test]
     fn a_detach_gives_back_what_the_attach_took() -> Result {
         for seed in 0..3 {
-            Run::new(64, OBEDIENT, seed)?.run()?;
+            Run::new(64, Temper::OBEDIENT, seed)?.run()?;
         }
         Ok(())
     }
@@ -263,7 +214,7 @@ mod suite {
     #[test]
     fn an_attach_takes_all_groups_or_none_when_groups_run_out() -> Result {
         for seed in 10..13 {
-            Run::new(6, OBEDIENT, seed)?.run()?;
+            Run::new(6, Temper::OBEDIENT, seed)?.run()?;
         }
         Ok(())
     }
@@ -273,7 +224,7 @@ mod suite {
         let temper = Temper {
             refuse: 150,
             no_share: 50,
-            ..OBEDIENT
+            ..Temper::OBEDIENT
         };
 
         for seed in 20..23 {

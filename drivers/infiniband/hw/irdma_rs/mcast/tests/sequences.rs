@@ -8,32 +8,25 @@
 
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
 use rdma::testing::random::Random;
 
 use super::{
     device::{
         key,
-        Device,
         Held,
-        Share,
         Temper, //
+    },
+    rig::{
+        number,
+        Rig, //
     },
     view::View,
 };
 use crate::mcast::{
     context::MAX_MEMBERS,
-    list::{
-        List,
-        Occasion, //
-    }, //
+    list::Occasion, //
 };
 
 /// Queue pairs; more than a group has places.
@@ -56,61 +49,28 @@ struct Plan {
 /// One run.
 struct Run {
     plan: Plan,
-    seed: u64,
-    step: u32,
+    rig: Rig,
     random: Random,
-    device: Arc<Device>,
-    list: Arc<List<Arc<Held>, Share>>,
     /// By key and queue pair: how often attached.
     counts: KVec<[u32; QPS]>,
-    /// The number of a queue pair is free: the queue pair does not exist.
-    free: KVec<Arc<Atomic<bool>>>,
     /// The queue pairs that exist.
     qps: [Option<Arc<Held>>; QPS],
 }
 
-/// Number of the queue pair with this index; at the upper end of what members can name.
-fn number(qp: usize) -> u32 {
-    // CAST: Below `QPS`.
-    0x3ffff - qp as u32
-}
-
 impl Run {
     fn new(plan: Plan, seed: u64) -> Result<Self> {
-        let list = Arc::pin_init(List::new(plan.objects), GFP_KERNEL)?;
-        let mut free = KVec::with_capacity(QPS, GFP_KERNEL)?;
         let mut counts = KVec::new();
 
-        for _ in 0..QPS {
-            free.push(Arc::new(Atomic::new(true), GFP_KERNEL)?, GFP_KERNEL)?;
-        }
         for _ in 0..plan.keys {
             counts.push([0; QPS], GFP_KERNEL)?;
         }
         Ok(Self {
             plan,
-            seed,
-            step: 0,
+            rig: Rig::new("sequences", plan.objects, plan.temper, QPS, seed)?,
             random: Random::new(seed),
-            device: Device::new(list.limit(), seed ^ 0x5eed, plan.temper)?,
-            list,
             counts,
-            free,
             qps: [const { None }; QPS],
         })
-    }
-
-    /// Ends the run with a line that says where it can be looked at, unless `good`.
-    fn expect(&self, good: bool, what: &str) -> Result {
-        if good {
-            return Ok(());
-        }
-        pr_err!(
-            "irdma_rs: mcast: seed {}, step {}: {what}\n",
-            self.seed,
-            self.step
-        );
-        Err(EINVAL)
     }
 
     fn count(&self, k: u32, qp: usize) -> u32 {
@@ -137,37 +97,40 @@ impl Run {
     fn attach(&mut self, k: u32, qp: usize) -> Result {
         let is_member = self.count(k, qp) > 0;
         let full = !is_member && self.members(k) == MAX_MEMBERS;
-        let before = self.device.commands();
+        let before = self.rig.device.commands();
         let held = self.qps.get(qp).and_then(Option::as_ref).ok_or(EINVAL)?;
-        let result = self.list.attach(&self.device, key(k), held);
+        let result = self.rig.list.attach(&self.rig.device, key(k), held);
 
         match result {
             Ok(()) => {
-                self.expect(!full, "a ninth member was accepted")?;
+                self.rig.expect(!full, "a ninth member was accepted")?;
                 *self.count_mut(k, qp)? += 1;
             }
             Err(error) if full => {
-                self.expect(error == ENOMEM, "a ninth member is not ENOMEM")?;
+                self.rig
+                    .expect(error == ENOMEM, "a ninth member is not ENOMEM")?;
             }
-            Err(error) if self.device.failed_with(error) => {}
+            Err(error) if self.rig.device.failed_with(error) => {}
             Err(error) => {
-                self.expect(error == ENOMEM, "an attach failed for no reason")?;
+                self.rig
+                    .expect(error == ENOMEM, "an attach failed for no reason")?;
                 // All indexes are taken, and none of them by mistake.
-                self.expect(
-                    self.device.is_dead() || !self.device.has(&key(k)),
+                self.rig.expect(
+                    self.rig.device.is_dead() || !self.rig.device.has(&key(k)),
                     "a group that exists had no index",
                 )?;
-                let taken = u32::try_from(self.device.groups())?;
-                self.expect(
-                    taken == self.list.capacity() || self.device.is_dead(),
+                let taken = u32::try_from(self.rig.device.groups())?;
+                self.rig.expect(
+                    taken == self.rig.list.capacity() || self.rig.device.is_dead(),
                     "out of indexes before all were in use",
                 )?;
             }
         }
         if is_member {
-            self.expect(result.is_ok(), "another use of a member failed")?;
-            self.expect(
-                self.device.commands() == before,
+            self.rig
+                .expect(result.is_ok(), "another use of a member failed")?;
+            self.rig.expect(
+                self.rig.device.commands() == before,
                 "another use of a member cost a command",
             )?;
         }
@@ -176,20 +139,21 @@ impl Run {
 
     fn detach(&mut self, k: u32, qp: usize) -> Result {
         let count = self.count(k, qp);
-        let before = self.device.commands();
-        let result = self.list.detach(&self.device, key(k), number(qp));
+        let before = self.rig.device.commands();
+        let result = self.rig.list.detach(&self.rig.device, key(k), number(qp));
 
         if count == 0 {
-            self.expect(result == Err(EINVAL), "a detach of no member succeeded")?;
-            return self.expect(
-                self.device.commands() == before,
+            self.rig
+                .expect(result == Err(EINVAL), "a detach of no member succeeded")?;
+            return self.rig.expect(
+                self.rig.device.commands() == before,
                 "a detach of no member cost a command",
             );
         }
-        self.expect(result.is_ok(), "a detach failed")?;
+        self.rig.expect(result.is_ok(), "a detach failed")?;
         if count > 1 {
-            self.expect(
-                self.device.commands() == before,
+            self.rig.expect(
+                self.rig.device.commands() == before,
                 "a use that was not the last cost a command",
             )?;
         }
@@ -199,11 +163,10 @@ impl Run {
 
     /// Creates the queue pair if its number is free; returns whether it exists.
     fn create_qp(&mut self, qp: usize) -> Result<bool> {
-        let free = self.free.get(qp).ok_or(EINVAL)?;
         let place = self.qps.get_mut(qp).ok_or(EINVAL)?;
 
-        if place.is_none() && free.load(Relaxed) {
-            *place = Some(Held::new(number(qp), free, &self.device)?);
+        if place.is_none() {
+            *place = self.rig.hold(qp)?;
         }
         Ok(place.is_some())
     }
@@ -216,7 +179,7 @@ impl Run {
             }
         }
         drop(self.qps.get_mut(qp).and_then(Option::take));
-        self.list.retry(&self.device, Occasion::Cleanup);
+        self.rig.list.retry(&self.rig.device, Occasion::Cleanup);
         Ok(())
     }
 
@@ -224,7 +187,7 @@ impl Run {
         let k = self.random.below(self.plan.keys);
         let qp = self.random.index(QPS);
 
-        self.device.forget_errors();
+        self.rig.device.forget_errors();
         match self.random.below(100) {
             0..50 => {
                 if self.create_qp(qp)? {
@@ -239,20 +202,18 @@ impl Run {
                     1 => Occasion::Shortage,
                     _ => Occasion::Last,
                 };
-                self.list.retry(&self.device, occasion);
+                self.rig.list.retry(&self.rig.device, occasion);
             }
             96..98 => {
-                self.device.renew_shares();
-                self.list.refresh(&self.device);
+                self.rig.device.renew_shares();
+                self.rig.list.refresh(&self.rig.device);
             }
-            _ => self.device.wake(),
+            _ => self.rig.device.wake(),
         }
-        if let Some(violation) = self.device.violation() {
-            return self.expect(false, violation);
-        }
+        self.rig.expect_no_violation()?;
         self.check_group(k)?;
         // All groups now and then: each costs locks and, on a debug kernel, time.
-        if self.step % 8 == 0 {
+        if self.rig.step % 8 == 0 {
             self.check()?;
         }
         Ok(())
@@ -260,33 +221,35 @@ impl Run {
 
     /// Compares the three for one group; returns its index.
     fn check_group(&self, k: u32) -> Result<Option<u16>> {
-        let Some(view) = View::of(&self.list, &key(k)) else {
-            self.expect(self.members(k) == 0, "a group with members is not found")?;
-            self.expect(
-                self.device.is_dead() || !self.device.has(&key(k)),
+        let Some(view) = View::of(&self.rig.list, &key(k)) else {
+            self.rig
+                .expect(self.members(k) == 0, "a group with members is not found")?;
+            self.rig.expect(
+                self.rig.device.is_dead() || !self.rig.device.has(&key(k)),
                 "the device has a group that the list does not know of",
             )?;
             return Ok(None);
         };
-        self.expect(
-            view.index != 0 && view.index < self.list.limit(),
+        self.rig.expect(
+            view.index != 0 && view.index < self.rig.list.limit(),
             "an index is out of range",
         )?;
-        self.expect(
+        self.rig.expect(
             view.members() == self.members(k),
             "the number of members is wrong",
         )?;
         for qp in 0..QPS {
-            self.expect(
+            self.rig.expect(
                 view.uses(number(qp)) == self.count(k, qp),
                 "a count of uses is wrong",
             )?;
         }
         // What a dead device holds is open until its reset.
-        if !self.device.is_dead() {
-            self.expect(!view.is_void(), "an empty group stays for no reason")?;
-            if let Some(what) = view.disagreement(&self.device) {
-                self.expect(false, what)?;
+        if !self.rig.device.is_dead() {
+            self.rig
+                .expect(!view.is_void(), "an empty group stays for no reason")?;
+            if let Some(what) = view.disagreement(&self.rig.device) {
+                self.rig.expect(false, what)?;
             }
         }
         Ok(Some(view.index))
@@ -302,17 +265,22 @@ impl Run {
                 continue;
             };
             let seen = indexes.get(..groups).ok_or(EINVAL)?;
-            self.expect(!seen.contains(&index), "two groups have one index")?;
+            self.rig
+                .expect(!seen.contains(&index), "two groups have one index")?;
             *indexes.get_mut(groups).ok_or(EINVAL)? = index;
             groups += 1;
         }
-        if !self.device.is_dead() {
-            self.expect(
-                groups == self.device.groups(),
+        self.rig.expect(
+            usize::try_from(self.rig.list.count()) == Ok(groups),
+            "the list counts another number of groups",
+        )?;
+        if !self.rig.device.is_dead() {
+            self.rig.expect(
+                groups == self.rig.device.groups(),
                 "list and device differ in the number of groups",
             )?;
-            self.expect(
-                usize::try_from(self.device.shares()) == Ok(groups),
+            self.rig.expect(
+                usize::try_from(self.rig.device.shares()) == Ok(groups),
                 "groups and shares differ in number",
             )?;
         }
@@ -321,65 +289,52 @@ impl Run {
 
     /// Takes everything apart on a device that obeys; nothing may be left, and all be usable again.
     fn finish(&mut self) -> Result {
-        self.step = u32::MAX;
-        self.device.set_temper(Temper::default());
+        self.rig.step = u32::MAX;
+        self.rig.obey();
         for qp in 0..QPS {
             self.destroy_qp(qp)?;
         }
-        self.list.retry(&self.device, Occasion::Last);
         self.check()?;
-        if self.device.is_dead() {
+        if self.rig.device.is_dead() {
             return Ok(());
         }
-        self.expect(self.device.groups() == 0, "a group is left in the device")?;
-        self.expect(self.device.shares() == 0, "a share is left")?;
-        for free in &self.free {
-            self.expect(free.load(Relaxed), "a number is held back for no reason")?;
-        }
+        self.rig.expect_empty()?;
 
         // The capacity is exact, whatever went before.
-        let capacity = self.list.capacity();
-        let free = Arc::new(Atomic::new(true), GFP_KERNEL)?;
-        let held = Held::new(1, &free, &self.device)?;
+        let capacity = self.rig.list.capacity();
+        let held = self.rig.hold(0)?.ok_or(EINVAL)?;
         for n in 0..capacity {
-            let attached = self.list.attach(&self.device, key(n), &held);
-            self.expect(attached.is_ok(), "an index was lost")?;
+            let attached = self.rig.list.attach(&self.rig.device, key(n), &held);
+            self.rig.expect(attached.is_ok(), "an index was lost")?;
         }
-        let over = self.list.attach(&self.device, key(capacity), &held);
-        self.expect(over == Err(ENOMEM), "one group too many")?;
+        let over = self.rig.list.attach(&self.rig.device, key(capacity), &held);
+        self.rig.expect(over == Err(ENOMEM), "one group too many")?;
         for n in 0..capacity {
-            let detached = self.list.detach(&self.device, key(n), 1);
-            self.expect(detached.is_ok(), "a detach failed at the end")?;
+            let detached = self.rig.list.detach(&self.rig.device, key(n), number(0));
+            self.rig
+                .expect(detached.is_ok(), "a detach failed at the end")?;
         }
         drop(held);
-        self.expect(free.load(Relaxed), "a number is held back at the end")?;
-        self.expect(self.device.groups() == 0, "a group is left at the end")
+        self.rig.expect_empty()
     }
 
     fn run(plan: Plan, seed: u64) -> Result {
         let mut run = Self::new(plan, seed)?;
 
         for step in 0..plan.steps {
-            run.step = step;
+            run.rig.step = step;
             run.step()?;
         }
         run.finish()
     }
 }
 
-const OBEDIENT: Temper = Temper {
-    refuse: 0,
-    swallow: 0,
-    no_share: 0,
-    slow: false,
-};
-
 /// As many groups as keys.
 const ROOMY: Plan = Plan {
     objects: 64,
     keys: 14,
     steps: 2000,
-    temper: OBEDIENT,
+    temper: Temper::OBEDIENT,
 };
 
 /// More keys than groups.
@@ -414,7 +369,7 @@ mod suite {
         let temper = Temper {
             refuse: 50,
             no_share: 20,
-            ..OBEDIENT
+            ..Temper::OBEDIENT
         };
 
         for seed in 20..23 {
@@ -429,7 +384,7 @@ mod suite {
         let temper = Temper {
             refuse: 700,
             no_share: 100,
-            ..OBEDIENT
+            ..Temper::OBEDIENT
         };
 
         for seed in 30..33 {
@@ -439,13 +394,28 @@ mod suite {
         Ok(())
     }
 
+    /// The device's resources are free with the last member, not with the last reference.
+    #[test]
+    fn a_group_that_has_gone_keeps_no_share_for_those_who_look_at_it() -> Result {
+        let rig = Rig::new("share", 8, Temper::OBEDIENT, 1, 0)?;
+        let held = rig.hold(0)?.ok_or(EINVAL)?;
+
+        rig.list.attach(&rig.device, key(0), &held)?;
+        let group = rig.list.lookup_ip(key(0).ip, key(0).vlan).ok_or(EINVAL)?;
+        rig.list.detach(&rig.device, key(0), number(0))?;
+        drop(held);
+        rig.expect_empty()?;
+        drop(group);
+        Ok(())
+    }
+
     /// Many short runs, each with one command that is never answered, or late.
     #[test]
     fn lets_go_of_members_of_a_device_that_died() -> Result {
         let temper = Temper {
             refuse: 50,
             swallow: 20,
-            ..OBEDIENT
+            ..Temper::OBEDIENT
         };
         let mut died = 0;
 
@@ -458,10 +428,10 @@ mod suite {
             let mut run = Run::new(plan, seed)?;
 
             for step in 0..plan.steps {
-                run.step = step;
+                run.rig.step = step;
                 run.step()?;
             }
-            died += u32::from(run.device.is_dead());
+            died += u32::from(run.rig.device.is_dead());
             run.finish()?;
         }
         // Else the test showed nothing.
