@@ -234,7 +234,8 @@ impl Groups {
     /// # Errors
     ///
     /// `ENOMEM` if a group is full, no group is left, or memory is short; `EIO` if the device refused,
-    /// `ETIMEDOUT` if it did not answer, and what else becomes of commands to a device that is gone.
+    /// or `EBUSY` if it did so because of a state; `ETIMEDOUT` if it did not answer, and what else
+    /// becomes of commands to a device that is gone.
     /// The queue pair is then attached as before.
     pub(crate) fn attach(
         &self,
