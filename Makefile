@@ -9,12 +9,13 @@ DRIVER_OPTION = $(if $(DRIVER),--driver $(DRIVER))
 
 FILTER ?=
 
-.PHONY: help setup modules test kunit coverage demo bench lint fmt clean
+.PHONY: help setup modules test test-debug kunit coverage demo bench lint fmt clean
 
 help:
 	@echo 'make setup            make and cache all but the debug kernel (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
 	@echo 'make test             all tests, on irdma_rs and on stock irdma'
+	@echo 'make test-debug       irdma_rs alone, all its suites with KASAN, lockdep and kmemleak'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
 	@echo 'make kunit [FILTER=SUITE.TEST]   KUnit suites, on the debug kernel'
 	@echo 'make coverage         lines of the modules that KUnit and other suites run on the debug kernel'
@@ -48,6 +49,9 @@ bench:
 
 test:
 	tests/suites/run
+
+test-debug:
+	tests/suites/run --kernel debug
 
 kunit:
 	tests/suites/kunit $(if $(FILTER),'$(FILTER)')

@@ -3,12 +3,14 @@
 
 import re
 
+from irdma_suites.driver import load, unload
 from irdma_suites.suite import Suite
 
 SUITE = Suite(
     about="each CQP operation of bring-up fails in turn; the next load succeeds",
     guests=1,
     drivers=("irdma_rs",),
+    kernels=("stock", "debug"),
     alone=True,
     timeout=400)
 
@@ -39,20 +41,6 @@ def counts(g) -> dict:
     return dict(g.nic("ops")["cqp"])
 
 
-def struck(g) -> int:
-    """How many faults have struck so far."""
-    return g.nic("state")["rdma"]["faults"]["struck"]
-
-
-def load(g) -> bool:
-    return (g.run("lab-driver", "load", timeout=90).returncode == 0
-            and g.wait(g.device_ready, 60))
-
-
-def unload(g) -> bool:
-    return g.run("lab-driver", "unload", timeout=90).returncode == 0
-
-
 def log_lines(g) -> list:
     """The kernel log's lines, warnings and worse."""
     return g.run("dmesg", "--level=emerg,alert,crit,err,warn").stdout.splitlines()
@@ -75,10 +63,10 @@ def without_mad(lines) -> bool:
 def _fail(g, op: str, nth: int, times: int) -> None:
     """One operation fails at load; everything about it is one result."""
     name = f"{op} fails" + (f", {nth} of {times}" if times > 1 else "")
-    old, before = len(log_lines(g)), struck(g)
+    old, before = len(log_lines(g)), g.struck()
     g.nic("fault", op=op, nth=nth, count=1, action="fail")
     done = g.run("lab-driver", "load", timeout=90)
-    hit = struck(g) - before
+    hit = g.struck() - before
     device = g.find_device()
     g.nic("fault", clear=True)
     said = log_lines(g)[old:]

@@ -7,6 +7,7 @@ SUITE = Suite(
     about="UD unicast with stock rdma_rxe, both ways: the wire format is real",
     guests=2,
     drivers=("irdma_rs,rxe", "irdma,rxe"),
+    kernels=("stock", "debug"),
     timeout=150)
 
 

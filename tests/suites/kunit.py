@@ -9,6 +9,7 @@ SUITE = Suite(
     guests=1,
     drivers=("none",),
     kernels=("debug",),
+    debug_each_time=True,
     append=kunit.ENABLE,
     modules=True,
     timeout=150)

@@ -9,6 +9,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="pairs of attach and detach of changing groups; memory afterwards",
     guests=1,
+    kernels=("stock", "debug"),
     timeout=240)
 
 #: Pairs of each run; `tests/suites/run --long mcast_churn` does a million in the first.

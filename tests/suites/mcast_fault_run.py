@@ -21,6 +21,7 @@ SUITE = Suite(
     # What stock makes of such faults is shown, and named, by mcast_faults.
     drivers=("irdma_rs",),
     kernels=("stock", "debug"),
+    debug_each_time=True,
     alone=True,
     timeout=600)
 
@@ -210,17 +211,13 @@ def _repeat(g, scene: Scene, way: str, strike) -> int:
     return hit
 
 
-def _struck(g) -> int:
-    return g.nic("state")["rdma"]["faults"]["struck"]
-
-
 def _refused(g, stage: Stage, nth: int) -> tuple:
     """(whether there was an n-th command, what is wrong)."""
-    before = _struck(g)
+    before = g.struck()
     g.nic("fault", op="*", nth=nth, action="fail")
     err = stage.shell.err(*stage.scene.step)
     g.nic("fault", clear=True)
-    struck = _struck(g) > before
+    struck = g.struck() > before
     want = "EIO" if struck and stage.scene.step[0] == "attach" else ""
     if err != want:
         return struck, f"gives {err or 'success'}, not {want or 'success'}"
@@ -232,12 +229,12 @@ def _late(g, stage: Stage, nth: int) -> tuple:
 
     A held command goes on when others are posted behind it, which another process does.
     """
-    before = _struck(g)
+    before = g.struck()
     g.nic("fault", op="*_MCAST_GRP", nth=nth, action="delay", until_ops=1)
     stage.shell.start(*stage.scene.step)
     stage.others()
     answer = stage.shell.answer(60 * g.slowness)
-    struck = _struck(g) > before
+    struck = g.struck() > before
     g.nic("fault", clear=True)
     if answer["err"]:
         return struck, f"gives {answer['err']}"
@@ -248,12 +245,12 @@ def _lost(g, scene: Scene) -> int:
     """The n-th command is never answered: the driver gives up, and the card is reset."""
     hit, wrong = 0, ""
     for nth in range(1, MOST):
-        before, struck = driver.bringups(g), _struck(g)
+        before, struck = driver.bringups(g), g.struck()
         stage = Stage(g, scene)
         g.nic("fault", op="*", nth=nth, action="swallow")
         err = stage.shell.err(*scene.step, seconds=60 * g.slowness)
         g.nic("fault", clear=True)
-        if _struck(g) == struck:
+        if g.struck() == struck:
             wrong = stage.end() or (f"gives {err}" if err else "")
             break
         hit += 1

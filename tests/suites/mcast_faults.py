@@ -12,6 +12,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="attach and detach that the device refuses, answers late or never; resets",
     guests=1,
+    kernels=("stock", "debug"),
     alone=True,
     timeout=420,
     stock_defects={
@@ -68,7 +69,8 @@ def _threads(g) -> None:
         g.ktap("threads", "mcast-race", "--faults", "--only", "refuses a")
         g.skip(name, "irdma_attach_mcast frees a group that others use: not run on stock")
         return
-    g.ktap("threads", "mcast-race", "--faults", "-r", 2000 if g.long else 200)
+    g.ktap("threads", "mcast-race", "--faults", "-r",
+           (2000 if g.long else 200) // g.slowness)
 
 
 def queue_pairs(g) -> list:
@@ -80,13 +82,9 @@ def queue_pairs(g) -> list:
         return [said]
 
 
-def struck(g) -> int:
-    return g.nic("state")["rdma"]["faults"]["struck"]
-
-
 def _judge(g, name: str, before: int, faults: list) -> None:
     """One result: the fault was met, nothing else is wrong."""
-    if struck(g) == before:
+    if g.struck() == before:
         faults.insert(0, "the fault was never met")
     g.check(name, not faults, "; ".join(faults))
 
@@ -107,7 +105,7 @@ def _leftovers(g, faults: list) -> None:
 def _refused_destroy(g) -> None:
     """Nobody above could detach again: a detach succeeds whatever the device says."""
     for times in (1, 3):
-        faults, before = [], struck(g)
+        faults, before = [], g.struck()
         group = GROUP.format(1, times)
         with Shell(g.device) as shell:
             shell("open", 0, 4)
@@ -135,7 +133,7 @@ def _refused_destroy(g) -> None:
 
 def _refused_modify(g) -> None:
     """The device refuses to take a member out: it is out for the caller, and soon there."""
-    faults, before, group = [], struck(g), GROUP.format(2, 1)
+    faults, before, group = [], g.struck(), GROUP.format(2, 1)
     with Shell(g.device) as shell:
         for number in range(3):
             shell("open", number, 4)
@@ -156,7 +154,7 @@ def _refused_modify(g) -> None:
 
 def _refused_while_killed(g) -> None:
     """A process dies, and the device refuses all that is to be undone for it."""
-    faults, before, group = [], struck(g), GROUP.format(3, 1)
+    faults, before, group = [], g.struck(), GROUP.format(3, 1)
     shell = Shell(g.device)
     for number in range(2):
         shell("open", number, 4)
@@ -193,7 +191,7 @@ def _comes_back(g, faults: list, before: int) -> None:
 
 def _unanswered(g, name: str, op: str, action: str) -> None:
     """A command without an answer: one error in bounded time, then the device is reset."""
-    faults, met, before = [], struck(g), driver.bringups(g)
+    faults, met, before = [], g.struck(), driver.bringups(g)
     first, second = Shell(g.device), Shell(g.device)
     for shell in (first, second):
         shell("open", 0, 4)
@@ -205,7 +203,7 @@ def _unanswered(g, name: str, op: str, action: str) -> None:
     else:
         first.start("detach", 0, GROUP.format(4, 1))
         want = ""
-    g.wait(lambda: struck(g) > met, 10)
+    g.wait(lambda: g.struck() > met, 10)
     second.start("attach", 0, GROUP.format(4, 3))
     try:
         answer = first.answer(60 * g.slowness)

@@ -6,6 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="all groups with all members at once; one more is ENOMEM",
     guests=1,
+    kernels=("stock", "debug"),
     timeout=300,
     stock_defects={
         r"every group takes every member":

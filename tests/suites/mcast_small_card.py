@@ -6,6 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="100 group objects: 99 groups can be had, and one more is ENOMEM",
     guests=1,
+    kernels=("stock", "debug"),
     card="mcast=100",
     timeout=120,
     stock_defects={

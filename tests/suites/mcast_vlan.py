@@ -12,6 +12,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="groups joined on VLAN interfaces take packets of these VLANs only",
     guests=2,
+    kernels=("stock", "debug"),
     timeout=240,
     stock_defects={
         r"joined on VLAN (100|100 and 200) only$":

@@ -6,6 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="who gets a multicast datagram, what attach and detach refuse",
     guests=2,
+    kernels=("stock", "debug"),
     timeout=300,
     stock_defects={
         r"IPv6 group: device lists members and standard MAC":

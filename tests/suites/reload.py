@@ -7,12 +7,14 @@ import subprocess
 import time
 from pathlib import Path
 
+from irdma_suites.driver import bringups, load, unload, usable
 from irdma_suites.ktap import FAIL, PASS, SKIP, Outcome
 from irdma_suites.suite import Suite
 
 SUITE = Suite(
     about="load and unload, rmmod ice, resets and link flaps; memory taken by a load",
     guests=1,
+    kernels=("stock", "debug"),
     alone=True,
     timeout=360,
     stock_defects={
@@ -63,17 +65,6 @@ def late_arms(found: dict) -> int:
     return found.get("violations", []).count(LATE_ARM)
 
 
-def load(g) -> bool:
-    """Load the driver; true once the device can be used."""
-    if g.run("lab-driver", "load", timeout=90).returncode:
-        return False
-    return g.wait(g.device_ready, 60)
-
-
-def unload(g) -> bool:
-    return g.run("lab-driver", "unload", timeout=90).returncode == 0
-
-
 def traffic(g) -> str:
     """Multicast among three members: empty if all is well, else what is not."""
     done = g.run("mcast-check", "--only", "3 members here", timeout=60)
@@ -104,6 +95,10 @@ def available_kb() -> int:
 
 def _memory(g) -> None:
     """What one load takes, the median of a few, for the comparison on the host."""
+    if g.kernel == "debug":
+        g.skip("memory taken by a load", "KASAN and others take their own: measured on the "
+               "stock kernel")
+        return
     taken = []
     for number in range(1, LOADS + 1):
         g.check(f"unload for measurement {number}", unload(g))
@@ -116,7 +111,8 @@ def _memory(g) -> None:
 
 def _rounds(g) -> None:
     """Load, traffic, unload, again and again."""
-    rounds = ROUNDS[g.driver]
+    # Each takes the longer.
+    rounds = ROUNDS[g.driver] // g.slowness
     before = None
     for number in range(1, rounds + 1):
         fault = traffic(g)
@@ -131,7 +127,8 @@ def _rounds(g) -> None:
             elif number == rounds and before is not None:
                 lost = before - available_kb()
                 g.note(f"MemAvailable went down {lost} kB from round 2 to {rounds}")
-                if lost > SLACK_KB:
+                # KASAN holds back what is freed; kmemleak looks for leaks instead.
+                if lost > SLACK_KB and g.kernel == "stock":
                     fault = f"{lost} kB of memory did not come back"
         if not fault and not load(g):
             fault = "load: no usable device after 60 s"
@@ -197,25 +194,12 @@ def _link(g) -> None:
     g.check("traffic after the link flaps", not (fault := traffic(g)), fault)
 
 
-def _usable(g) -> bool:
-    """Device up, and the addresses that a reset may have taken, given back."""
-    g.run("ip", "link", "set", g.netdev, "up")
-    g.run("ip", "addr", "add", f"{g.ip}/24", "dev", g.netdev)
-    g.run("ip", "addr", "add", f"{g.ip6}/64", "dev", g.netdev, "nodad")
-    return g.wait(g.device_ready, 60)
-
-
-def _bringups(g) -> int:
-    """How often a driver has brought the RDMA half up."""
-    return g.nic("ops")["cqp"].get("CREATE_AEQ", 0)
-
-
 def _reset(g) -> None:
     """Resets below the driver: the device goes and comes again."""
     for kind in ("pfr", "corer"):
-        before = _bringups(g)
+        before = bringups(g)
         g.nic("reset", kind=kind)
-        back = g.wait(lambda: _bringups(g) > before, 60) and _usable(g)
+        back = g.wait(lambda: bringups(g) > before, 60) and usable(g)
         g.check(f"device is back after {kind}", back, "not within 60 s")
         g.check(f"traffic after {kind}", not (fault := traffic(g)), fault)
     g.check("unload after the resets", unload(g))
@@ -263,7 +247,7 @@ def _comes_back(g, when: str) -> None:
     """Interface and device are there and work."""
     g.check(f"{when}: interface is there", g.wait(lambda: bool(_netdev(g)), 60))
     g.netdev = _netdev(g)
-    g.check(f"{when}: device is usable", _usable(g), "not within 60 s")
+    g.check(f"{when}: device is usable", usable(g), "not within 60 s")
     g.check(f"{when}: traffic", not (fault := traffic(g)), fault)
 
 

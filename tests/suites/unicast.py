@@ -6,6 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="UD unicast between two guests and within one; objects come and go",
     guests=2,
+    kernels=("stock", "debug"),
     timeout=240)
 
 

@@ -18,6 +18,7 @@ SUITE = Suite(
     guests=1,
     # All of it is irdma_rs's own.
     drivers=("irdma_rs",),
+    kernels=("stock", "debug"),
     # Unloads, resets and fills the log.
     alone=True,
     timeout=300)

@@ -55,8 +55,14 @@ class Boot:
 
 
 def settings(suite: Suite, drivers=None, kernels=None):
-    """(driver, kernel) of each run of a suite; only these drivers and kernels, if given."""
+    """(driver, kernel) of each run of a suite; only these drivers and kernels, if given.
+
+    If no kernels are given, those on the debug kernel only where a suite wants them each
+    time.
+    """
     for kernel in suite.kernels:
+        if kernel == "debug" and not kernels and not suite.debug_each_time:
+            continue
         for driver in suite.drivers:
             if drivers and driver.split(",")[0] not in drivers:
                 continue
@@ -80,6 +86,16 @@ def plan(suites: dict, drivers=None, kernels=None) -> list:
                 boots.append(boot)
             boot.suites[name] = suite
     return boots
+
+
+def complaint(suites: dict, boots: list, asked) -> str:
+    """What was asked for and no boot runs, or "": nobody is to take that for success."""
+    if not boots:
+        return "no suite has such a run: the debug kernel is for irdma_rs"
+    return "; ".join(
+        f"{name} has no such run: it is for {', '.join(suites[name].drivers)}, on the "
+        f"{' and '.join(suites[name].kernels)} kernel"
+        for name in asked if not any(name in boot.suites for boot in boots))
 
 
 class Reader:
@@ -215,4 +231,4 @@ def judge(suites: dict, boots: list, folders: dict, report) -> None:
             report.add(f"{name} [{driver}]", outcome, suite.defect(driver, outcome.name))
 
 
-__all__ = ["Boot", "Reader", "Suite", "judge", "plan", "run"]
+__all__ = ["Boot", "Reader", "Suite", "complaint", "judge", "plan", "run"]

@@ -19,7 +19,9 @@ examples:
   tests/suites/run                       everything (`make test`)
   tests/suites/run multicast devinfo     these suites only, no unit tests, no lint
   tests/suites/run --driver irdma -v multicast   one driver, every result shown
-  tests/suites/run --kernel debug mcast_watch   with KASAN, lockdep, kmemleak
+  tests/suites/run --kernel debug        all that runs with KASAN, lockdep, kmemleak
+                                         (`make test-debug`)
+  tests/suites/run --kernel debug mcast_watch   one of them
   tests/suites/run --coverage            line coverage of the modules (`make coverage`)
   tests/suites/run --host                unit tests and lint only
 """
@@ -81,7 +83,8 @@ def _coverage(folders) -> int:
 def show(suites: dict) -> None:
     for name, one in suites.items():
         print(f"{name:16} {one.about}\n{'':16} {one.guests} guests; "
-              + "; ".join(one.drivers) + "; on kernel " + ", ".join(one.kernels))
+              + "; ".join(one.drivers) + "; on kernel " + ", ".join(one.kernels)
+              + (" each time" if one.debug_each_time else ""))
 
 
 def main(argv) -> int:
@@ -102,22 +105,23 @@ def main(argv) -> int:
     if options.list:
         show(suites)
         return 0
+    planned = [] if options.host else boots.plan(suites, options.driver, options.kernel)
+    if complaint := "" if options.host else boots.complaint(suites, planned, options.suite):
+        top.error(f"{complaint}; `tests/suites/run --list` shows what there is")
     # Told to end, it ends what it started, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     report = Report(options.verbose, lambda text: print(text, flush=True))
     folder = _log_folder()
     report.say(f"logs: {folder}")
-    jobs, planned, folders = [], [], {}
+    jobs, folders = [], {}
     if options.host or not (
             options.suite or options.driver or options.kernel or options.guests):
         jobs.append(lambda: host.run(report, folder))
-    if not options.host:
-        planned = boots.plan(suites, options.driver, options.kernel)
-        # The longest first, so that no lane is left with it at the end.
-        for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
-            folders[number] = folder / f"boot{number}"
-            jobs.append(partial(boots.run, boot, folders[number], report, options.long,
-                                options.coverage))
+    # The longest first, so that no lane is left with it at the end.
+    for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
+        folders[number] = folder / f"boot{number}"
+        jobs.append(partial(boots.run, boot, folders[number], report, options.long,
+                            options.coverage))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)

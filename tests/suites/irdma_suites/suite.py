@@ -28,6 +28,9 @@ class Suite:
     #: the other detectors (`scripts/lab --kernel debug --leaks`). Stock irdma is not run on
     #: the debug kernel, and `judge` compares runs on the stock kernel only.
     kernels: tuple = ("stock",)
+    #: Whether `make test` has the run on the debug kernel, too. The others are for
+    #: `make test-debug`: all of them take longer than `make test` may.
+    debug_each_time: bool = False
     #: Whether it needs guests of its own, since it leaves them in no state for others.
     alone: bool = False
     #: The same, on stock irdma only.

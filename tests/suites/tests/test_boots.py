@@ -3,7 +3,7 @@
 
 import unittest
 
-from irdma_suites.boots import Boot, Reader, plan
+from irdma_suites.boots import Boot, Reader, complaint, plan
 from irdma_suites.report import Report
 from irdma_suites.suite import Suite
 
@@ -54,25 +54,45 @@ class Planning(unittest.TestCase):
 
     def test_debug_kernel_is_for_our_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs", "irdma", "irdma_rs,rxe"),
-                                 kernels=("stock", "debug"))})
+                                 kernels=("stock", "debug"), debug_each_time=True)})
         self.assertEqual([(b.driver, b.kernel) for b in boots],
                          [("irdma_rs", "stock"), ("irdma", "stock"),
                           ("irdma_rs,rxe", "stock"), ("irdma_rs", "debug"),
                           ("irdma_rs,rxe", "debug")])
 
     def test_kernels_do_not_share_a_boot(self):
-        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug")),
+        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug"),
+                             debug_each_time=True),
                   "b": Suite("b", drivers=("irdma_rs",))}
         self.assertEqual([(b.kernel, list(b.suites)) for b in plan(suites)],
                          [("stock", ["a", "b"]), ("debug", ["a"])])
         self.assertEqual([b.kernel for b in plan(suites, kernels=["debug"])], ["debug"])
 
     def test_debug_kernel_is_not_for_rxe_alone(self):
-        suites = {"a": Suite("a", drivers=("rxe",), kernels=("stock", "debug"))}
+        suites = {"a": Suite("a", drivers=("rxe",), kernels=("stock", "debug"),
+                             debug_each_time=True)}
         self.assertEqual([b.kernel for b in plan(suites)], ["stock"])
 
+    def test_debug_kernel_only_when_asked_for_or_each_time(self):
+        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug")),
+                  "b": Suite("b", drivers=("irdma_rs",), kernels=("debug",),
+                             debug_each_time=True)}
+        self.assertEqual([(b.kernel, list(b.suites)) for b in plan(suites)],
+                         [("stock", ["a"]), ("debug", ["b"])])
+        self.assertEqual([(b.kernel, list(b.suites)) for b in plan(suites, None, ["debug"])],
+                         [("debug", ["a", "b"])])
+
+    def test_what_was_asked_for_and_is_not_run_is_named(self):
+        suites = {"a": Suite("a"), "b": Suite("b", kernels=("stock", "debug"))}
+        boots = plan(suites, None, ["debug"])
+        self.assertEqual(complaint(suites, boots, []), "")
+        self.assertEqual(complaint(suites, boots, ["b"]), "")
+        self.assertIn("a has no such run", complaint(suites, boots, ["a", "b"]))
+        self.assertIn("no suite", complaint(suites, plan(suites, ["irdma"], ["debug"]), []))
+
     def test_debug_kernel_has_more_time_and_a_name(self):
-        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug"))}
+        suites = {"a": Suite("a", drivers=("irdma_rs",), kernels=("stock", "debug"),
+                             debug_each_time=True)}
         stock, debug = plan(suites)
         self.assertGreater(debug.timeout, stock.timeout)
         self.assertEqual(debug.label, "irdma_rs, debug kernel")
