@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "endpoint.h"
+#include "member.h"
 
 #define ENDPOINTS 64
 #define WORDS 6
@@ -22,6 +22,10 @@
 static const char verbs_help[] =
 	"  open ID 4|6 [NETDEV|-]     make a UD queue pair; with an address on NETDEV,\n"
 	"                             with none, without NETDEV with any\n"
+	"  bind ID ADDRESS            make one by rdma_cm, with an address of ours\n"
+	"  join ID GROUP [send]       join by rdma_cm, send-only if asked, and wait for the\n"
+	"                             event; EPROTO if that is an error\n"
+	"  leave ID GROUP             leave by rdma_cm\n"
 	"  attach ID GROUP [MLID]     attach it\n"
 	"  detach ID GROUP [MLID]     detach it\n"
 	"  address ID GROUP           make an address handle\n"
@@ -40,6 +44,8 @@ static const char verbs_help[] =
 static const char blank[] = "\n\t ";
 
 static struct endpoint endpoints[ENDPOINTS];
+/* Of those that rdma_cm has made. */
+static struct member members[ENDPOINTS];
 /* What `nth` ordered for the next line. */
 static unsigned long next_nth;
 static struct received received[RECEIVED];
@@ -88,6 +94,66 @@ static int do_open(struct request *request)
 	return err;
 }
 
+/* The rdma_cm identifier of the endpoint; it has none if @id is NULL. */
+static struct member *member_of(const struct request *request)
+{
+	return &members[request->endpoint - endpoints];
+}
+
+static int do_bind(struct request *request)
+{
+	struct member *member = member_of(request);
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	if (!err && request->endpoint->qp)
+		err = EEXIST;
+	if (!err)
+		err = member_open(member, RDMA_PS_UDP);
+	if (err)
+		return err;
+	err = member_bind(member, &gid);
+	if (!err)
+		err = member_endpoint(member, request->endpoint, DEFAULT_DEPTH);
+	if (err)
+		member_close(member);
+	else
+		snprintf(request->more, request->more_bytes, ", \"qpn\": %u",
+			 request->endpoint->qp->qp_num);
+	return err;
+}
+
+static int do_join(struct request *request)
+{
+	struct member *member = member_of(request);
+	struct member_event event;
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	if (!err && !member->id)
+		err = ENOENT;
+	if (!err)
+		err = member_join_as(member, &gid, request->words > 3 ?
+				     RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER :
+				     RDMA_MC_JOIN_FLAG_FULLMEMBER, NULL);
+	if (!err)
+		err = member_event(member, &event);
+	if (err)
+		return err;
+	return event.type == RDMA_CM_EVENT_MULTICAST_JOIN ? 0 : EPROTO;
+}
+
+static int do_leave(struct request *request)
+{
+	struct member *member = member_of(request);
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	if (!err && !member->id)
+		err = ENOENT;
+	return err ? err : member_leave(member, &gid);
+}
+
 static int do_attach(struct request *request)
 {
 	union ibv_gid gid;
@@ -114,8 +180,8 @@ static int do_address(struct request *request)
 	return err ? err : endpoint_address(request->endpoint, &gid);
 }
 
-static int send(struct request *request, uint32_t count, uint32_t token,
-		bool marker)
+static int send_to(struct request *request, uint32_t count, uint32_t token,
+		   bool marker)
 {
 	struct datagram datagram = {
 		.qpn = MULTICAST_QPN,
@@ -131,13 +197,13 @@ static int send(struct request *request, uint32_t count, uint32_t token,
 
 static int do_send(struct request *request)
 {
-	return send(request, (uint32_t)number(request, 3),
+	return send_to(request, (uint32_t)number(request, 3),
 		    (uint32_t)number(request, 4), false);
 }
 
 static int do_mark(struct request *request)
 {
-	return send(request, 1, (uint32_t)number(request, 3), true);
+	return send_to(request, 1, (uint32_t)number(request, 3), true);
 }
 
 static int do_collect(struct request *request)
@@ -177,9 +243,15 @@ static int do_fail(struct request *request)
 	return endpoint_fail(request->endpoint);
 }
 
+/* Leaves what was joined; what was attached by hand is for the caller to detach. */
 static int do_close(struct request *request)
 {
-	return endpoint_close(request->endpoint);
+	struct member *member = member_of(request);
+	int err;
+
+	member_leave_all(member);
+	err = endpoint_close(request->endpoint);
+	return err ? err : member_close(member);
 }
 
 /* What ibv_create_qp_ex() says to a queue pair that is not to hear itself. */
@@ -232,6 +304,9 @@ static const struct verb {
 	bool makes_endpoint;
 } verbs[] = {
 	{ "open", do_open, true, true },
+	{ "bind", do_bind, true, true },
+	{ "join", do_join, true, false },
+	{ "leave", do_leave, true, false },
 	{ "attach", do_attach, true, false },
 	{ "detach", do_detach, true, false },
 	{ "address", do_address, true, false },
@@ -362,8 +437,10 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	serve(&device);
 	for (i = 0; i < ENDPOINTS; i++) {
+		member_leave_all(&members[i]);
 		endpoint_detach_all(&endpoints[i]);
 		endpoint_close(&endpoints[i]);
+		member_close(&members[i]);
 	}
 	device_close(&device);
 	return EXIT_SUCCESS;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the fabric saw of the demo: every RoCE frame dissected and recomputed."""
 
-import struct
 import zlib
 from pathlib import Path
 
 from irdma_suites.ktap import FAIL, PASS, Outcome
+from irdma_suites.pcap import frames
 from irdma_suites.suite import Suite
 
 SUITE = Suite(
@@ -64,22 +64,6 @@ def _dissect(g) -> None:
 
 
 # -- on the host: the same frames, taken apart by hand -----------------------
-
-
-def frames(path: Path):
-    """Frames of a capture file in the classic format."""
-    data = path.read_bytes() if path.is_file() else b""
-    if len(data) < 24:
-        return
-    magic = data[:4]
-    order = "<" if magic in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
-    at = 24
-    while at + 16 <= len(data):
-        length = struct.unpack_from(order + "I", data, at + 8)[0]
-        frame = data[at + 16:at + 16 + length]
-        if len(frame) == length:
-            yield frame
-        at += 16 + length
 
 
 def roce(frame: bytes):

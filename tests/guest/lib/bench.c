@@ -165,8 +165,10 @@ static enum verdict judge(const struct shot *shot, const struct party *party,
 	return PASS;
 }
 
-enum verdict bench_expect(struct bench *bench, const struct shot *shot,
-			  struct party *party, uint32_t copies)
+/* What @party got up to what @sender has sent by now. */
+static enum verdict gather(struct bench *bench, const struct party *sender,
+			   struct party *party,
+			   const struct received **received, uint32_t *count)
 {
 	struct datagram marker = {
 		.to = *node_gid(party->node, party->family),
@@ -176,20 +178,39 @@ enum verdict bench_expect(struct bench *bench, const struct shot *shot,
 		.token = bench->next_token++,
 		.marker = true,
 	};
-	const struct received *received;
-	uint32_t count, i;
-	enum verdict verdict = PASS;
 	int err;
 
-	err = node_send(shot->sender->node, shot->sender->id, &marker, 1);
+	err = node_send(sender->node, sender->id, &marker, 1);
 	if (err)
 		return ktap_fail("send marker to QP %u: %s", party->qpn,
 				 strerror(err));
 	err = node_collect(party->node, party->id, marker.token, WAIT_MS,
-			   &received, &count);
+			   received, count);
 	if (err)
 		return ktap_fail("QP %u, %u datagrams in: wait for marker: %s",
-				 party->qpn, count, strerror(err));
+				 party->qpn, *count, strerror(err));
+	return PASS;
+}
+
+enum verdict bench_drain(struct bench *bench, const struct party *sender,
+			 struct party *party)
+{
+	const struct received *received;
+	uint32_t count;
+
+	return gather(bench, sender, party, &received, &count);
+}
+
+enum verdict bench_expect(struct bench *bench, const struct shot *shot,
+			  struct party *party, uint32_t copies)
+{
+	const struct received *received;
+	enum verdict verdict;
+	uint32_t count, i;
+
+	verdict = gather(bench, shot->sender, party, &received, &count);
+	if (verdict != PASS)
+		return verdict;
 	if (count != shot->count * copies)
 		return ktap_fail("QP %u got %u datagrams, %u were due",
 				 party->qpn, count, shot->count * copies);
@@ -197,6 +218,37 @@ enum verdict bench_expect(struct bench *bench, const struct shot *shot,
 		verdict = judge(shot, party, &received[i],
 				shot->first_token + i / copies);
 	return verdict;
+}
+
+enum verdict bench_device_has(const union ibv_gid *group,
+			      struct party *const *members, unsigned int count)
+{
+	char text[2][MAC_TEXT];
+	unsigned char mac[6];
+	struct nic_group seen;
+	unsigned int i, j;
+	int err = nic_group(group, &seen);
+
+	if (err)
+		return ktap_fail("ask the device for %s: %s", gid_text(group),
+				 strerror(err));
+	if (seen.present != !!count || seen.members != count)
+		return ktap_fail("device lists %s with %u members, not %u",
+				 gid_text(group), seen.members, count);
+	for (i = 0; i < count; i++) {
+		for (j = 0; j < count; j++)
+			if (seen.qpn[j] == members[i]->qpn)
+				break;
+		if (j == count)
+			return ktap_fail("device does not list QP %u in %s",
+					 members[i]->qpn, gid_text(group));
+	}
+	gid_multicast_mac(group, mac);
+	if (count && memcmp(mac, seen.mac, sizeof(mac)))
+		return ktap_fail("device has %s at %s, the standard says %s",
+				 gid_text(group), mac_text(seen.mac, text[0]),
+				 mac_text(mac, text[1]));
+	return PASS;
 }
 
 void bench_clear(struct bench *bench)

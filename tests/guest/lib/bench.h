@@ -75,6 +75,17 @@ enum verdict bench_shoot(struct bench *bench, struct shot *shot);
 enum verdict bench_expect(struct bench *bench, const struct shot *shot,
 			  struct party *party, uint32_t copies);
 
+/* Throws away what @party got, up to what @sender has sent by now. */
+enum verdict bench_drain(struct bench *bench, const struct party *sender,
+			 struct party *party);
+
+/*
+ * Checks that the virtual card lists @group with exactly the queue pairs of
+ * @members, and with the MAC of the standards.
+ */
+enum verdict bench_device_has(const union ibv_gid *group,
+			      struct party *const *members, unsigned int count);
+
 /* Closes all parties, attached or not, for the next case. */
 void bench_clear(struct bench *bench);
 

@@ -12,6 +12,22 @@ static const unsigned char mapped_prefix[12] = {
 	[10] = 0xff, [11] = 0xff,
 };
 
+int device_adopt(struct device *device, struct ibv_context *context)
+{
+	int err;
+
+	device->context = context;
+	snprintf(device->name, sizeof(device->name), "%s",
+		 ibv_get_device_name(context->device));
+	err = ibv_query_device(context, &device->attr);
+	if (!err)
+		err = ibv_query_port(context, PORT, &device->port);
+	if (err)
+		fprintf(stderr, "query device %s: %s\n", device->name,
+			strerror(err));
+	return err;
+}
+
 int device_open(struct device *device, const char *name)
 {
 	struct ibv_device **list;
@@ -37,8 +53,6 @@ int device_open(struct device *device, const char *name)
 			continue;
 		device->context = ibv_open_device(list[i]);
 		err = device->context ? 0 : errno;
-		snprintf(device->name, sizeof(device->name), "%s",
-			 ibv_get_device_name(list[i]));
 		break;
 	}
 	if (err) {
@@ -47,14 +61,9 @@ int device_open(struct device *device, const char *name)
 		goto out;
 	}
 
-	err = ibv_query_device(device->context, &device->attr);
-	if (!err)
-		err = ibv_query_port(device->context, PORT, &device->port);
-	if (err) {
-		fprintf(stderr, "query device %s: %s\n", device->name,
-			strerror(err));
+	err = device_adopt(device, device->context);
+	if (err)
 		device_close(device);
-	}
 out:
 	ibv_free_device_list(list);
 	return err;
@@ -104,8 +113,12 @@ static int find_gid(const struct device *device, enum family family,
 int device_gid(const struct device *device, enum family family,
 	       union ibv_gid *gid, int *index)
 {
-	int err = find_gid(device, family, 0, gid, index);
+	int err;
 
+	if (device->netdev)
+		return device_gid_on(device, family, device->netdev, gid,
+				     index);
+	err = find_gid(device, family, 0, gid, index);
 	if (err)
 		fprintf(stderr, "find GID on %s: no RoCEv2 GID of IPv%d\n",
 			device->name, family);
@@ -123,6 +136,31 @@ int device_gid_on(const struct device *device, enum family family,
 		fprintf(stderr, "find GID on %s: IPv%d on interface %s: %s\n",
 			device->name, family, netdev, strerror(err));
 	return err;
+}
+
+int device_gid_index(const struct device *device, const union ibv_gid *gid,
+		     int *index)
+{
+	struct ibv_gid_entry entry;
+	int i;
+
+	for (i = 0; i < device->port.gid_tbl_len; i++) {
+		if (ibv_query_gid_ex(device->context, PORT, i, &entry, 0) ||
+		    entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    memcmp(&entry.gid, gid, sizeof(*gid)))
+			continue;
+		*index = i;
+		return 0;
+	}
+	return EADDRNOTAVAIL;
+}
+
+unsigned int device_ifindex(const struct device *device, int index)
+{
+	struct ibv_gid_entry entry;
+
+	return ibv_query_gid_ex(device->context, PORT, index, &entry, 0) ?
+		       0 : entry.ndev_ifindex;
 }
 
 unsigned int device_mtu(const struct device *device)

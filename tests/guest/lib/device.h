@@ -21,6 +21,7 @@ struct device {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	char name[64];
+	const char *netdev;	/* whose addresses are used; NULL: of any interface */
 };
 
 /*
@@ -31,8 +32,15 @@ int device_open(struct device *device, const char *name);
 void device_close(struct device *device);
 
 /*
- * Finds the RoCEv2 GID of @family on the port: its index and value. Of IPv6
- * addresses a global one is taken before a link-local one.
+ * Fills in @device for a context that somebody else opened, and closes. Returns 0,
+ * or an errno after saying on stderr what failed.
+ */
+int device_adopt(struct device *device, struct ibv_context *context);
+
+/*
+ * Finds the RoCEv2 GID of @family on the port, on interface @device->netdev if it
+ * is set: its index and value. Of IPv6 addresses a global one is taken before a
+ * link-local one.
  */
 int device_gid(const struct device *device, enum family family,
 	       union ibv_gid *gid, int *index);
@@ -40,6 +48,13 @@ int device_gid(const struct device *device, enum family family,
 /* As device_gid(), of the addresses of network interface @netdev alone. */
 int device_gid_on(const struct device *device, enum family family,
 		  const char *netdev, union ibv_gid *gid, int *index);
+
+/* Finds the index of RoCEv2 GID @gid; EADDRNOTAVAIL if the port does not have it. */
+int device_gid_index(const struct device *device, const union ibv_gid *gid,
+		     int *index);
+
+/* The network interface of GID @index; 0 if there is none. */
+unsigned int device_ifindex(const struct device *device, int index);
 
 /* Bytes of UD payload that one packet carries on this port. */
 unsigned int device_mtu(const struct device *device);

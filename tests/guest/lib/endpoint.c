@@ -68,6 +68,8 @@ static int create_queue_pair(struct endpoint *endpoint)
 		return errno;
 	attr.send_cq = endpoint->send_cq;
 	attr.recv_cq = endpoint->recv_cq;
+	if (endpoint->maker.make)
+		return endpoint->maker.make(endpoint, &attr);
 	endpoint->qp = ibv_create_qp(endpoint->pd, &attr);
 	return endpoint->qp ? 0 : errno;
 }
@@ -127,6 +129,27 @@ static void prepare(struct endpoint *endpoint, const struct device *device,
 	endpoint->slot = HEADER_BYTES + device_mtu(device) + 64;
 }
 
+static int destroy_queue_pair(struct endpoint *endpoint)
+{
+	return endpoint->maker.destroy ? endpoint->maker.destroy(endpoint) :
+					 ibv_destroy_qp(endpoint->qp);
+}
+
+static int bring_up(struct endpoint *endpoint)
+{
+	int err;
+
+	/* Whoever makes a queue pair has done so. */
+	if (endpoint->maker.make)
+		return 0;
+	err = modify(endpoint, IBV_QPS_INIT);
+	if (!err)
+		err = modify(endpoint, IBV_QPS_RTR);
+	if (!err)
+		err = modify(endpoint, IBV_QPS_RTS);
+	return err;
+}
+
 static int complete(struct endpoint *endpoint, uint32_t depth)
 {
 	const char *step = "register memory";
@@ -140,11 +163,7 @@ static int complete(struct endpoint *endpoint, uint32_t depth)
 	if (err)
 		goto fail;
 	step = "bring queue pair to RTS";
-	err = modify(endpoint, IBV_QPS_INIT);
-	if (!err)
-		err = modify(endpoint, IBV_QPS_RTR);
-	if (!err)
-		err = modify(endpoint, IBV_QPS_RTS);
+	err = bring_up(endpoint);
 	if (err)
 		goto fail;
 	step = "post receives";
@@ -155,7 +174,7 @@ fail:
 	fprintf(stderr, "open endpoint on %s: %s: %s\n",
 		endpoint->device->name, step, strerror(err));
 	if (endpoint->qp)
-		ibv_destroy_qp(endpoint->qp);
+		destroy_queue_pair(endpoint);
 	release(endpoint);
 	return err;
 }
@@ -183,13 +202,26 @@ int endpoint_open_on(struct endpoint *endpoint, const struct device *device,
 	return err ? err : complete(endpoint, depth);
 }
 
+int endpoint_open_made(struct endpoint *endpoint, const struct device *device,
+		       const union ibv_gid *address, uint32_t depth,
+		       const struct qp_maker *maker)
+{
+	int err;
+
+	prepare(endpoint, device, gid_family(address), DEFAULT_QKEY, depth);
+	endpoint->maker = *maker;
+	endpoint->gid = *address;
+	err = device_gid_index(device, address, &endpoint->gid_index);
+	return err ? err : complete(endpoint, depth);
+}
+
 int endpoint_close(struct endpoint *endpoint)
 {
 	int err;
 
 	if (!endpoint->qp)
 		return 0;
-	err = ibv_destroy_qp(endpoint->qp);
+	err = destroy_queue_pair(endpoint);
 	if (err)
 		return err;
 	endpoint->qp = NULL;

@@ -29,6 +29,19 @@ struct attachment {
 	uint16_t lid;
 };
 
+struct endpoint;
+
+/*
+ * Who makes an endpoint's queue pair, if it does not itself: @make creates it with
+ * @attr in @endpoint->pd, sets @endpoint->qp and brings it to RTS; @destroy takes it
+ * back. Both return 0 or an errno.
+ */
+struct qp_maker {
+	int (*make)(struct endpoint *endpoint, struct ibv_qp_init_attr *attr);
+	int (*destroy)(struct endpoint *endpoint);
+	void *context;
+};
+
 struct endpoint {
 	const struct device *device;
 	enum family family;
@@ -37,6 +50,8 @@ struct endpoint {
 	uint32_t slot;		/* bytes of one receive buffer */
 	union ibv_gid gid;
 	int gid_index;		/* negative: has no address */
+
+	struct qp_maker maker;	/* @make is NULL if nobody else does */
 
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -96,6 +111,10 @@ int endpoint_open(struct endpoint *endpoint, const struct device *device,
 int endpoint_open_on(struct endpoint *endpoint, const struct device *device,
 		     enum family family, const char *netdev, uint32_t qkey,
 		     uint32_t depth);
+/* As endpoint_open(), with address @address and somebody else's queue pair. */
+int endpoint_open_made(struct endpoint *endpoint, const struct device *device,
+		       const union ibv_gid *address, uint32_t depth,
+		       const struct qp_maker *maker);
 /* Returns what destroying the queue pair returned; on error all stays usable. */
 int endpoint_close(struct endpoint *endpoint);
 int endpoint_attach(struct endpoint *endpoint, const union ibv_gid *group,

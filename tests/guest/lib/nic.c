@@ -16,6 +16,9 @@
 /* Who talks to the card holds this, here and in the program nicctl. */
 #define LOCK "/run/nicctl.lock"
 #define ANSWER_MS 30000
+/* How long a report may be on its way, and how often the switch is asked meanwhile. */
+#define GROUP_MS 5000
+#define GROUP_STEP_MS 20
 
 /* Reads one line, with its end, into @line that grows; negative at the deadline. */
 static ssize_t read_line(int channel, char **line, size_t *room)
@@ -200,6 +203,69 @@ int nic_group(const union ibv_gid *gid, struct nic_group *group)
 	}
 	json_decref(groups);
 	return err;
+}
+
+/* Whether there is a switch that listens to IGMP and MLD. */
+static bool snoops(void)
+{
+	json_t *answer = command("switch");
+	bool found = json_is_object(json_object_get(answer, "snoop"));
+
+	json_decref(answer);
+	return found;
+}
+
+/* Whether one of @ports, as the switch lists them, is called @name. */
+static bool has_port(json_t *ports, const char *name)
+{
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port) {
+		const char *text =
+			json_string_value(json_object_get(port, "port"));
+
+		if (text && name && !strcmp(text, name))
+			return true;
+	}
+	return false;
+}
+
+/* Whether that switch sends group @gid to our port. */
+static bool subscribed(const union ibv_gid *gid)
+{
+	json_t *state = command("state"), *answer = command("members"), *entry;
+	json_t *name = json_object_get(json_object_get(state, "port"), "name");
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "groups"), i, entry) {
+		const char *text =
+			json_string_value(json_object_get(entry, "group"));
+		union ibv_gid group;
+
+		if (text && gid_parse(text, &group) &&
+		    !memcmp(&group, gid, sizeof(group)))
+			found |= has_port(json_object_get(entry, "ports"),
+					  json_string_value(name));
+	}
+	json_decref(answer);
+	json_decref(state);
+	return found;
+}
+
+int nic_await_group(const union ibv_gid *gid, bool here)
+{
+	int waited;
+
+	if (!snoops())
+		return 0;
+	for (waited = 0; waited < GROUP_MS; waited += GROUP_STEP_MS) {
+		if (subscribed(gid) == here)
+			return 0;
+		poll(NULL, 0, GROUP_STEP_MS);
+	}
+	return ETIMEDOUT;
 }
 
 long nic_number(const char *name, const char *path)

@@ -37,6 +37,13 @@ int nic_groups_with(unsigned int members);
  */
 int nic_group(const union ibv_gid *gid, struct nic_group *group);
 
+/*
+ * Waits until the switch, if there is one that listens to IGMP and MLD, sends group
+ * @gid to our port on some VLAN, or does not if @here is false. Returns 0, or
+ * ETIMEDOUT if that has not come in the seconds that a report may take.
+ */
+int nic_await_group(const union ibv_gid *gid, bool here);
+
 /* The number at .rdma.@object of the device's state; negative if unknown. */
 long nic_objects(const char *object);
 

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host.h"
+#include "nic.h"
 #include "node.h"
 
 enum order {
@@ -24,6 +26,8 @@ enum order {
 	ORDER_FAIL,
 	ORDER_SEND,
 	ORDER_COLLECT,
+	ORDER_HOST_JOIN,
+	ORDER_HOST_LEAVE,
 	ORDER_GOODBYE,
 };
 
@@ -85,11 +89,31 @@ static int transfer(int socket, void *data, size_t length, bool out)
 	return 0;
 }
 
+static int execute_host(const struct node *node, const struct request *request)
+{
+	union ibv_gid gid;
+	int index, err;
+	unsigned int ifindex;
+
+	err = device_gid(node->device, gid_family(&request->group), &gid,
+			 &index);
+	if (err)
+		return err;
+	ifindex = device_ifindex(node->device, index);
+	if (request->order == ORDER_HOST_LEAVE)
+		return host_leave(&request->group, ifindex);
+	err = host_join(&request->group, ifindex);
+	return err ? err : nic_await_group(&request->group, true);
+}
+
 static int execute(struct node *node, const struct request *request,
 		   struct reply *reply)
 {
 	struct endpoint *endpoint;
 
+	if (request->order == ORDER_HOST_JOIN ||
+	    request->order == ORDER_HOST_LEAVE)
+		return execute_host(node, request);
 	if (request->id >= NODE_ENDPOINTS)
 		return ENOENT;
 	endpoint = &node->endpoints[request->id];
@@ -224,6 +248,16 @@ int node_detach(struct node *node, uint32_t id, const union ibv_gid *group,
 		uint16_t lid)
 {
 	return membership(node, ORDER_DETACH, id, group, lid);
+}
+
+int node_host_join(struct node *node, const union ibv_gid *group)
+{
+	return membership(node, ORDER_HOST_JOIN, 0, group, 0);
+}
+
+int node_host_leave(struct node *node, const union ibv_gid *group)
+{
+	return membership(node, ORDER_HOST_LEAVE, 0, group, 0);
 }
 
 int node_post(struct node *node, uint32_t id, uint32_t count)
@@ -404,6 +438,7 @@ static void close_endpoints(struct node *node)
 		endpoint_detach_all(&node->endpoints[id]);
 		endpoint_close(&node->endpoints[id]);
 	}
+	host_leave_all();
 }
 
 int node_serve(const struct device *device, int wait_ms)

@@ -51,6 +51,12 @@ int node_attach(struct node *node, uint32_t id, const union ibv_gid *group,
 		uint16_t lid);
 int node_detach(struct node *node, uint32_t id, const union ibv_gid *group,
 		uint16_t lid);
+/*
+ * host_join() and host_leave() on the interface that the node's GIDs belong to. A
+ * join waits for the switch, see nic_await_group().
+ */
+int node_host_join(struct node *node, const union ibv_gid *group);
+int node_host_leave(struct node *node, const union ibv_gid *group);
 int node_post(struct node *node, uint32_t id, uint32_t count);
 int node_fail(struct node *node, uint32_t id);
 int node_send(struct node *node, uint32_t id, const struct datagram *datagram,

@@ -140,6 +140,13 @@ class Guest:
         """How many of the faults ordered of the card have struck so far."""
         return self.nic("state")["rdma"]["faults"]["struck"]
 
+    def subscribed(self, group: str, vlan=None) -> bool:
+        """Whether the switch sends a group to our port, on this VLAN (0: none) or on any."""
+        port = self.nic("state")["port"]["name"]
+        return any(one["group"] == group and vlan in (None, one["vlan"])
+                   and port in (p["port"] for p in one["ports"])
+                   for one in self.nic("members")["groups"])
+
     def held(self) -> dict:
         """What the RDMA half holds, or held when its control queue was destroyed.
 

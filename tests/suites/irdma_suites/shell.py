@@ -10,10 +10,11 @@ import time
 class Shell:
     """A process with queue pairs. Answers are dictionaries: see `mcast-shell --help`."""
 
-    def __init__(self, device: str, **options):
-        """`options` as of subprocess.Popen, such as `user`."""
+    def __init__(self, device: str, within=(), **options):
+        """`within` are words to run it by, such as `ip netns exec NAME`; `options` are those
+        of subprocess.Popen, such as `user`."""
         self.process = subprocess.Popen(
-            ["mcast-shell", "-d", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*within, "mcast-shell", "-d", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             **options)
         self._said = b""
 

@@ -39,6 +39,8 @@ class Suite:
     timeout: int = 240
     #: Defects of stock irdma that make tests fail: pattern of test names -> reason.
     stock_defects: dict = field(default_factory=dict)
+    #: The same of stock rdma_rxe.
+    rxe_defects: dict = field(default_factory=dict)
     #: Kernel log lines that belong to what is tested.
     allow_warn: tuple = ()
     #: The same, on stock irdma only: where a defect of it shows in the log, too.
@@ -72,9 +74,8 @@ class Suite:
 
     def defect(self, driver: str, name: str):
         """Why this test is known to fail on this driver, or None."""
-        if not _is_stock(driver):
-            return None
-        for pattern, reason in self.stock_defects.items():
+        known = {"irdma": self.stock_defects, "rxe": self.rxe_defects}
+        for pattern, reason in known.get(driver.split(",")[0], {}).items():
             if re.search(pattern, name):
                 return reason
         return None

@@ -139,5 +139,13 @@ class Reading(unittest.TestCase):
         found, _ = self.read(lines, stock_defects={"far": "it is slow"})
         self.assertEqual(found.counts["fail"], 1)
 
+    def test_each_driver_has_its_own_defects(self):
+        lines = list(self.LINES)
+        lines[4] = "not ok 1 - far"
+        for driver, of in (("rxe", "rxe_defects"), ("irdma", "stock_defects")):
+            for other in ("rxe", "irdma", "irdma_rs"):
+                found, _ = self.read(lines, driver=other, **{of: {"far": "it is slow"}})
+                self.assertEqual(found.counts["skip"], int(other == driver))
+
     def test_nothing_run_is_no_success(self):
         self.assertEqual(report().close(), 1)
