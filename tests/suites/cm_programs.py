@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of rdma-core and perftest that join groups or connect datagram services."""
+
+import re
+
+from irdma_suites.background import Background
+from irdma_suites.suite import Suite
+
+SUITE = Suite(
+    about="mckey, udaddy, perftest's groups and rdma-core's own tests, behind a snooping switch",
+    guests=2,
+    drivers=("irdma_rs", "irdma", "rxe"),
+    snoop="interval=2,response=1,fast_leave=true",
+    timeout=300,
+    stock_defects={
+        r"^perftest leaves the ARP table":
+            "what address handles enter in the ARP table is never taken back (irdma_add_arp)",
+    },
+    rxe_defects={
+        r"^mckey (between guests: sender joins send-only|within a guest: .*): receiver$":
+            "sends are lost that are not done when their queue pair is destroyed; mckey does "
+            "not wait for its last ones",
+        r"^perftest: its default group over an IPv6 address works$":
+            "the group has the scope of an interface, and the host's stack, through which rxe "
+            "sends, lets such out nowhere",
+    },
+    # Two processes that leave a group at once: see tests/suites/mcast_races.py.
+    stock_allow_warn=(r"WARNING: .*(uverbs_main|restrack|refcount)\.[ch]:",
+                      r"refcount_t: underflow", r"restrack: "))
+
+# rping, cmtime, ucmatose and rstream need RC queue pairs, which irdma_rs does not have.
+
+#: rdma-core's tests that fit: multicast, and datagrams by rdma_cm.
+PYVERBS = ("multicast", "async_udp_traffic")
+#: errno of a group that RoCEv2 cannot join through rdma_cm; of the kernel's own.
+ENOTSUPP = "Unknown error 524"
+
+
+def guest(g) -> None:
+    """Node 0 receives and serves, node 1 sends and connects."""
+    _mckey(g)
+    _mckey_refused(g)
+    _udaddy(g)
+    _perftest(g)
+    _pyverbs(g)
+
+
+# -- mckey ------------------------------------------------------------------
+
+
+def _mckey(g) -> None:
+    """Options of the receiver, and of the sender, of each mode."""
+    here = ("-b", g.ip)
+    modes = (
+        ("plain", here, here),
+        ("4 identifiers, 20 messages of 1000 bytes", (*here, "-c", 4, "-C", 20, "-S", 1000),
+         (*here, "-c", 4, "-C", 20, "-S", 1000)),
+        ("messages that fill the MTU", (*here, "-S", 1024), (*here, "-S", 1024)),
+        ("sender joins send-only", here, (*here, "-o")),
+        ("both by their routes", (), ()),
+    )
+    for number, (name, receiver, sender) in enumerate(modes, 1):
+        group = f"239.79.1.{number}"
+        routed = not receiver
+        if routed:
+            g.succeeds("route to groups", "ip", "route", "add", "239.0.0.0/8", "dev", g.netdev)
+        _exchange(g, f"mckey between guests: {name}", group, receiver, sender)
+        if routed:
+            g.succeeds("route to groups goes", "ip", "route", "del", "239.0.0.0/8")
+    if g.leads:
+        for name, options in (("plain", here), ("sender joins send-only", (*here, "-o"))):
+            group = f"239.79.2.{len(name)}"
+            with Background("mckey", "-m", group, *here) as receiver:
+                g.check(f"mckey within a guest: {name}: switch hears of it",
+                        g.wait(lambda at=group: g.subscribed(at)), "not in 30 s")
+                g.succeeds(f"mckey within a guest: {name}: sender", "mckey", "-m", group,
+                           "-s", *options)
+                _ended(g, f"mckey within a guest: {name}: receiver", receiver)
+    g.sync()
+
+
+def _exchange(g, name: str, group: str, receiver, sender) -> None:
+    """Node 0 receives what node 1 sends, through the switch."""
+    if g.leads:
+        with Background("mckey", "-m", group, *receiver) as background:
+            g.check(f"{name}: switch hears of it", g.wait(lambda: g.subscribed(group)),
+                    "not in 30 s")
+            g.sync()
+            _ended(g, f"{name}: receiver", background)
+        g.check(f"{name}: switch hears of its end", g.wait(lambda: not g.subscribed(group)),
+                "not in 30 s")
+    else:
+        g.sync()
+        g.succeeds(f"{name}: sender", "mckey", "-m", group, "-s", *sender)
+    g.sync()
+
+
+def _ended(g, name: str, background: Background) -> None:
+    done = background.finish(30)
+    g.check(name, done.returncode == 0,
+            f"status {done.returncode}: " + " | ".join(done.stdout.splitlines()[-4:]))
+
+
+def _mckey_refused(g) -> None:
+    """Modes that have to fail, and what is to be said of them."""
+    if not g.leads:
+        return
+    here, group = ("-b", g.ip), ("-m", "239.79.3.1")
+    for name, words, error in (
+            ("an IPv6 group", ("-m", "ff0e::79:1", "-b", g.ip6), ENOTSUPP),
+            ("an IPv6 group send-only", ("-m", "ff0e::79:1", "-b", g.ip6, "-s", "-o"), ENOTSUPP),
+            ("a group that is not mapped", ("-M", "ff0e::79:2", *here), ENOTSUPP),
+            ("without its own loopback", (*group, *here, "-l"), "Operation not supported"),
+            ("a sender without its own loopback", (*group, *here, "-s", "-l"),
+             "Operation not supported"),
+            ("a message longer than the MTU", (*group, *here, "-s", "-S", 4097),
+             "larger than active mtu")):
+        done = g.run("mckey", *words, timeout=20)
+        g.check(f"mckey: {name} is refused: {error}",
+                done.returncode not in (0, 124) and error in done.stdout,
+                f"status {done.returncode}: {done.stdout[-300:]}")
+    said = g.run("ip", "maddr", "show", "dev", g.netdev).stdout
+    g.check("refused groups are not joined", "239.79." not in said and "79:1" not in said, said)
+
+
+# -- udaddy -----------------------------------------------------------------
+
+
+def _udaddy(g) -> None:
+    """Datagram services that rdma_cm finds by address (SIDR), and traffic both ways."""
+    for family, ours, theirs in (("IPv4", g.ip, g.peers[0]), ("IPv6", g.ip6, g.peers6[0])):
+        for name, options in (("plain", ()), ("4 connections of 1000 bytes",
+                                              ("-c", 4, "-S", 1000)), ("TOS 32", ("-t", 32))):
+            _service(g, f"udaddy between guests: {family}, {name}", ours, theirs, options)
+        if g.leads:
+            with Background("udaddy", "-b", ours) as server:
+                g.check(f"udaddy within a guest: {family}: server listens",
+                        g.wait(lambda: _listens(g)), "not in 30 s")
+                g.succeeds(f"udaddy within a guest: {family}: client", "udaddy", "-b", ours,
+                           "-s", ours)
+                _ended(g, f"udaddy within a guest: {family}: server", server)
+        g.sync()
+
+
+def _service(g, name: str, ours: str, theirs: str, options) -> None:
+    # What the server gets is what the client sends: they have to agree.
+    if g.leads:
+        with Background("udaddy", "-b", ours, *options) as server:
+            g.check(f"{name}: server listens", g.wait(lambda: _listens(g)), "not in 30 s")
+            g.sync()
+            _ended(g, f"{name}: server", server)
+    else:
+        g.sync()
+        g.succeeds(f"{name}: client", "udaddy", "-b", ours, "-s", theirs, *options)
+    g.sync()
+
+
+def _listens(g) -> bool:
+    return "LISTEN" in g.run("rdma", "resource", "show", "cm_id").stdout
+
+
+# -- perftest ---------------------------------------------------------------
+
+
+def _perftest(g) -> None:
+    """Without -M perftest takes an IPv6 group, which goes with an IPv6 address only."""
+    before = _arps(g)
+    for family, address, fine in (("IPv6", g.ip6, True), ("IPv4", g.ip, False)):
+        words = ("ib_send_bw", "-d", g.device, "-c", "UD", "-g", "-n", 100, "-s", 512,
+                 "-x", g.gid_index(address))
+        name = f"perftest: its default group over an {family} address"
+        if g.leads:
+            with Background(*words) as server:
+                g.check(f"{name}: server listens",
+                        g.wait(lambda: ":18515" in g.run("ss", "-Hltn").stdout), "not in 30 s")
+                g.sync()
+                done = server.finish(20)
+        else:
+            g.sync()
+            done = g.run(*words, g.peers[0], timeout=20)
+        said = f"status {done.returncode}: {done.stdout[-300:]}"
+        if fine:
+            g.check(f"{name} works", done.returncode == 0, said)
+        else:
+            g.check(f"{name} is refused", done.returncode not in (0, 124), said)
+        g.sync()
+    g.equal("perftest leaves the ARP table as it is", _arps(g), before)
+
+
+def _arps(g):
+    """Entries of the card's ARP table; None without a card."""
+    return (g.nic("state").get("rdma") or {}).get("arps")
+
+
+# -- rdma-core's own tests --------------------------------------------------
+
+_VERDICT = re.compile(r"^(test_\w+) \(.*?\)(?:\n.*?)? \.\.\. (?:.*\n)*?(ok|FAIL|ERROR|skipped .*)$",
+                      re.MULTILINE)
+
+
+def _pyverbs(g) -> None:
+    if g.leads:
+        for words in PYVERBS:
+            done = g.run("python3", "/opt/rdma-core/tests/run_tests.py", "--dev", g.device,
+                         "-v", "-k", words, timeout=60)
+            found = _VERDICT.findall(done.stdout)
+            g.check(f"rdma-core's tests of {words}: there are some", bool(found),
+                    done.stdout[-400:])
+            for name, verdict in found:
+                if verdict.startswith("skipped"):
+                    g.skip(f"rdma-core: {name}", verdict.removeprefix("skipped").strip(" '"))
+                else:
+                    g.check(f"rdma-core: {name}", verdict == "ok", done.stdout[-600:])
+    g.sync()
