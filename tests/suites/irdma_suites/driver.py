@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Loading, unloading and losing the driver, for suites that do so."""
 
+import re
 from pathlib import Path
 
 
@@ -39,6 +40,16 @@ class Binding:
 
     def bind(self) -> None:
         (self.driver / "bind").write_text(self.device.name)
+
+
+def violations(g, clear: bool = False) -> list:
+    """What the driver broke of the device's rules; with `clear` they are forgotten then.
+
+    That a queue pair goes which the device refused to take out of a group is the device's
+    own fault.
+    """
+    return [text for text in g.nic("check", clear=clear)["violations"]
+            if not re.fullmatch(r"QP \d+ destroyed while a member of group \d+", text)]
 
 
 def warnings() -> list:

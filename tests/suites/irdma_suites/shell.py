@@ -23,19 +23,36 @@ class Shell:
         self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
         self.process.stdin.flush()
 
-    def answer(self, seconds: float = 60.0) -> dict:
-        """The answer to the oldest order that has none; raises TimeoutError."""
+    def _has_line(self, seconds: float) -> bool:
+        """Wait for an answer; whether there is one."""
         end = time.monotonic() + seconds
         while b"\n" not in self._said:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise TimeoutError(f"no answer from mcast-shell after {seconds:.0f} s")
+                return False
             more = self.process.stdout.read1(65536)
             if not more:
                 raise RuntimeError("mcast-shell ended")
             self._said += more
+        return True
+
+    def has_answered(self) -> bool:
+        """Give the oldest order a moment; whether its answer is there."""
+        return self._has_line(0.02)
+
+    def answer(self, seconds: float = 60.0) -> dict:
+        """The answer to the oldest order that has none; raises TimeoutError."""
+        if not self._has_line(seconds):
+            raise TimeoutError(f"no answer from mcast-shell after {seconds:.0f} s")
         line, self._said = self._said.split(b"\n", 1)
         return json.loads(line)
+
+    def kill(self) -> None:
+        """End it at once, whatever it is at."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
     def __call__(self, *words, seconds: float = 60.0) -> dict:
         """Give an order and wait for the answer."""

@@ -14,8 +14,9 @@
 
 #include "command.h"
 #include "member.h"
+#include "storm.h"
 
-#define ENDPOINTS 64
+#define ENDPOINTS STORM_ENDPOINTS
 #define WORDS 6
 #define RECEIVED 2048
 
@@ -36,6 +37,11 @@ static const char verbs_help[] =
 	"  fail ID                    move it to ERR\n"
 	"  flag 4|6                   try to make one that blocks its own multicast\n"
 	"  close ID                   destroy it\n"
+	"  list                       say who is attached to what\n"
+	"  storm THREADS GROUPS STEPS SEED [LEAVE]\n"
+	"                             threads attach and detach all there are; those in\n"
+	"                             a group leave one in LEAVE percent of the steps;\n"
+	"                             counts errors by name\n"
 	"  nth N                      have the kernel fail what can fail, memory or access\n"
 	"                             to it, the Nth time in the next line; that answers\n"
 	"                             \"met\" if there was an Nth time. Debug kernel only";
@@ -297,6 +303,76 @@ static int do_nth(struct request *request)
 	return next_nth ? 0 : EINVAL;
 }
 
+static int do_list(struct request *request)
+{
+	char *at = request->more, *end = at + request->more_bytes;
+	const char *separator = "";
+	unsigned int id;
+	size_t i;
+
+	at += snprintf(at, (size_t)(end - at), ", \"in\": [");
+	for (id = 0; id < ENDPOINTS; id++) {
+		const struct endpoint *endpoint = &endpoints[id];
+
+		for (i = 0; i < endpoint->attached && end - at > 128; i++) {
+			at += snprintf(at, (size_t)(end - at),
+				       "%s{\"qpn\": %u, \"group\": \"%s\"}",
+				       separator, endpoint->qp->qp_num,
+				       gid_text(&endpoint->attachments[i].group));
+			separator = ", ";
+		}
+	}
+	snprintf(at, (size_t)(end - at), "]");
+	return end - at > 128 ? 0 : ENOBUFS;
+}
+
+/* Adds ", "NAME": {"ENOMEM": 3}" to the answer. */
+static void say_errors(struct request *request, const char *name,
+		       unsigned int counts[TEAM_MAX][STORM_ERRNOS])
+{
+	size_t used = strlen(request->more);
+	char *at = request->more + used;
+	char *end = request->more + request->more_bytes;
+	const char *separator = "";
+	int err, thread;
+
+	at += snprintf(at, (size_t)(end - at), ", \"%s\": {", name);
+	for (err = 1; err < STORM_ERRNOS; err++) {
+		unsigned int sum = 0;
+
+		for (thread = 0; thread < TEAM_MAX; thread++)
+			sum += counts[thread][err];
+		if (!sum)
+			continue;
+		at += snprintf(at, (size_t)(end - at), "%s\"%s\": %u", separator,
+			       strerrorname_np(err) ? : "unknown", sum);
+		separator = ", ";
+	}
+	snprintf(at, (size_t)(end - at), "}");
+}
+
+static int do_storm(struct request *request)
+{
+	static struct storm storm;
+
+	storm = (struct storm){
+		.endpoints = endpoints,
+		.count = ENDPOINTS,
+		.threads = (unsigned int)number(request, 1),
+		.groups = (unsigned int)number(request, 2),
+		.steps = (unsigned int)number(request, 3),
+		.seed = (unsigned int)number(request, 4),
+		.leave = (unsigned int)number(request, 5),
+	};
+	if (!storm.threads || storm.threads > TEAM_MAX || !storm.groups ||
+	    storm.groups > STORM_GROUPS)
+		return EINVAL;
+	storm_run(&storm);
+	say_errors(request, "attach", storm.attach);
+	say_errors(request, "detach", storm.detach);
+	return 0;
+}
+
 static const struct verb {
 	const char *name;
 	int (*run)(struct request *request);
@@ -317,6 +393,8 @@ static const struct verb {
 	{ "fail", do_fail, true, false },
 	{ "close", do_close, true, false },
 	{ "flag", do_flag, false, false },
+	{ "list", do_list, false, false },
+	{ "storm", do_storm, false, false },
 	{ "nth", do_nth, false, false },
 };
 
