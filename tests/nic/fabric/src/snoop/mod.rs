@@ -155,7 +155,9 @@ impl Snooping {
     /// Other settings from now on; what is known stays.
     pub fn set_config(&mut self, config: Config, now: Duration) {
         self.config = config;
-        for asking in self.asking.values_mut() {
+        // Who leaves the asking to another has nothing to announce.
+        let own = self.asking.values_mut().filter(|a| a.other.is_none());
+        for asking in own {
             asking.next = now;
             asking.startup = config.robustness;
         }

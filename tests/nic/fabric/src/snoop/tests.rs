@@ -221,6 +221,23 @@ fn a_new_link_is_asked_by_who_does_not_ask_otherwise() {
 }
 
 #[test]
+fn other_settings_are_asked_with_at_once_by_who_asks() {
+    let mut s = snooping(Config::default());
+    s.tick(at(0));
+    s.set_config(
+        Config {
+            robustness: 3,
+            ..s.config()
+        },
+        at(1),
+    );
+    assert_eq!(s.tick(at(1)).len(), 2);
+    s.message(at(2), 0, ROUTER, &query([10, 0, 0, 1], None));
+    s.set_config(Config::default(), at(3));
+    assert_eq!(s.tick(at(3)).len(), 1, "MLD, where no other asks");
+}
+
+#[test]
 fn a_restart_leaves_settings_and_vlans() {
     let config = Config {
         fast_leave: true,
