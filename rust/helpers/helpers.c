@@ -236,6 +236,12 @@ int rdma_rs_is_udata_in_empty(struct ib_udata *udata)
 }
 EXPORT_SYMBOL_GPL(rdma_rs_is_udata_in_empty);
 
+bool rdma_rs_need_resched(void)
+{
+	return need_resched();
+}
+EXPORT_SYMBOL_GPL(rdma_rs_need_resched);
+
 /*
  * Copies the key, and the MAC address if it is valid. Returns the length of the key,
  * with RDMA_RS_NEIGH_VALID for a valid address, or 0 for a key of more than 16 octets

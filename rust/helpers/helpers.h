@@ -60,6 +60,7 @@ struct net *rdma_rs_init_net(void);
 int rdma_rs_ip_mc_join(struct net_device *dev, __be32 group);
 void rdma_rs_ip_mc_leave(struct net_device *dev, __be32 group);
 int rdma_rs_is_udata_in_empty(struct ib_udata *udata);
+bool rdma_rs_need_resched(void);
 unsigned int rdma_rs_neigh_read(struct neighbour *neigh, u8 *key, u8 *mac);
 bool rdma_rs_netdev_in_callers_net(struct net_device *dev);
 bool rdma_rs_netdev_in_group4(struct net_device *dev, const u8 *group);

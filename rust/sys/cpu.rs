@@ -12,3 +12,9 @@ pub fn online() -> usize {
     // CAST: A small number.
     count as usize
 }
+
+/// Whether another task should run here now, so that it is no use to go on waiting. Any context.
+pub fn need_resched() -> bool {
+    // SAFETY: Reads a flag of the current task.
+    unsafe { bindings::rdma_rs_need_resched() }
+}

@@ -14,18 +14,32 @@ use kernel::{
 
 use crate::iidc::VectorSet;
 
+/// How much of the work a hard interrupt has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// All.
+    Done,
+    /// A part: the thread is to do the rest.
+    Rest,
+}
+
 /// What to do when a vector fires.
 pub trait VectorHandler: Send + Sync {
-    /// Called in hard interrupt context: takes note, and leaves the rest to work.
-    fn interrupt(&self);
+    /// Called in hard interrupt context: does what is quickly done, and leaves the rest to
+    /// [`VectorHandler::thread`] or to work.
+    fn interrupt(&self) -> Served;
+
+    /// Called in a thread of the interrupt after a call that left a rest; may sleep. The vector may
+    /// fire meanwhile if the device lets it.
+    fn thread(&self);
 }
 
 /// A requested interrupt with its handler. Dropping it frees the interrupt and waits for a handler
-/// in progress. May sleep.
+/// in progress, and for its thread. May sleep.
 ///
 /// # Invariants
 ///
-/// While the value exists, the interrupt calls `call` with its address.
+/// While the value exists, the interrupt calls `call` and `call_thread` with its address.
 #[pin_data(PinnedDrop)]
 pub struct Vector<T: VectorHandler> {
     irq: c_uint,
@@ -63,7 +77,7 @@ impl<T: VectorHandler> Vector<T> {
                     bindings::request_threaded_irq(
                         *irq,
                         Some(Self::call),
-                        None,
+                        Some(Self::call_thread),
                         0,
                         name.as_char_ptr(),
                         this.as_ptr().cast(),
@@ -79,7 +93,7 @@ impl<T: VectorHandler> Vector<T> {
         unsafe { self.map_unchecked(|this| &this.handler) }
     }
 
-    /// Waits for a handler in progress. May sleep.
+    /// Waits for a handler in progress, and for its thread. May sleep.
     pub fn synchronize(&self) {
         // SAFETY: A requested interrupt.
         unsafe { bindings::synchronize_irq(self.irq) };
@@ -92,7 +106,20 @@ impl<T: VectorHandler> Vector<T> {
         // SAFETY: Valid until `free_irq()` returned, which waits for this call.
         let this = unsafe { &*this.cast::<Self>() };
 
-        this.handler.interrupt();
+        match this.handler.interrupt() {
+            Served::Done => bindings::irqreturn::IRQ_HANDLED,
+            Served::Rest => bindings::irqreturn::IRQ_WAKE_THREAD,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Called by the interrupt's thread with the address that `request` gave.
+    unsafe extern "C" fn call_thread(_irq: c_int, this: *mut c_void) -> bindings::irqreturn_t {
+        // SAFETY: Valid until `free_irq()` returned, which waits for the thread.
+        let this = unsafe { &*this.cast::<Self>() };
+
+        this.handler.thread();
         bindings::irqreturn::IRQ_HANDLED
     }
 }

@@ -6,6 +6,7 @@
 mod words_test;
 
 use super::{
+    watch::Watch,
     Code,
     Completed,
     Failure,
@@ -90,6 +91,8 @@ pub(super) struct Ccq {
     /// Valid bit of the current pass.
     polarity: bool,
     arm_seq: u8,
+    /// Who notices the next entry.
+    pub(super) watch: Watch,
 }
 
 impl Ccq {
@@ -107,6 +110,7 @@ impl Ccq {
             head: 0,
             polarity: true,
             arm_seq: 0,
+            watch: Watch::new(),
         })
     }
 
@@ -168,6 +172,7 @@ impl Ccq {
             // The block is longer than a shadow area.
             let _ = self.shadow.write(SHADOW_ARM, request.into());
         }
+        self.watch.arm();
         // The request is in memory before the doorbell tells the device to read it.
         dma_mb(Write);
     }

@@ -12,6 +12,8 @@
 //! - [`Cqp::execute_atomic`] waits without sleeping, for the few verbs that may not sleep.
 //! - [`Cqp::submit`] does not wait; the answer goes to a closure that runs in any context.
 //!
+//! How callers learn of completions, and when the device is asked for an event, says [`wait`].
+//!
 //! # When the device does not answer
 //!
 //! If nothing at all completes for [`STALL`] while something is outstanding, or if one operation is
@@ -37,6 +39,8 @@ mod ring;
 #[cfg(CONFIG_KUNIT = "y")]
 mod ring_test;
 mod stats;
+mod wait;
+mod watch;
 mod wqe;
 
 pub(crate) use error::{
@@ -57,7 +61,6 @@ use crate::{
 use ccq::Ccq;
 use kept::Kept;
 use kernel::{
-    alloc::Flags,
     bitfield,
     dma::DmaAddress,
     io::poll::read_poll_timeout,
@@ -73,18 +76,11 @@ use kernel::{
         SpinLockIrq, //
     },
     time::{
-        delay::{
-            fsleep,
-            udelay, //
-        },
-        Delta,
-        Msecs, //
+        delay::fsleep,
+        Delta, //
     },
 };
-use request::{
-    Callback,
-    Waiter, //
-};
+use request::Waiter;
 use ring::{
     Mode,
     Posted,
@@ -101,12 +97,6 @@ const LOST: Delta = Delta::from_secs(20);
 
 /// Without any completion for this long, the device may have been reset.
 const LATE: Delta = Delta::from_millis(200);
-
-/// A sleeping waiter looks for completions itself this often, so that a lost event only delays it.
-const WAIT_SLICE: Msecs = 10;
-
-/// A spinning waiter looks for completions this often.
-const SPIN_SLICE: Delta = Delta::from_micros(5);
 
 /// A waiter that no event wakes looks for completions this often.
 const POLL_SLICE: Delta = Delta::from_micros(20);
@@ -374,91 +364,6 @@ impl Cqp {
         }
     }
 
-    /// Carries out `command` and waits for the answer. Process context, may sleep.
-    pub(crate) fn execute<C: Command>(&self, command: &C) -> Result<C::Answer, Failure> {
-        let entry = command.wqe()?;
-        let mode = self.ring.lock().mode();
-        let outcome = match mode {
-            Mode::Tail => self.execute_by_tail(C::OP, &entry),
-            Mode::Polled => self.execute_polling(C::OP, &entry),
-            Mode::Events => self.execute_sleeping(C::OP, &entry),
-        };
-        self.not_sent(C::OP, outcome)
-            .map(|completed| command.answer(completed))
-    }
-
-    /// Carries out `command` and waits for the answer without sleeping. Any context but with no
-    /// lock held that a completion needs; spins for as long as the device takes.
-    pub(crate) fn execute_atomic<C: Command>(&self, command: &C) -> Result<C::Answer, Failure> {
-        let entry = command.wqe()?;
-        let waiter = Waiter::new(GFP_ATOMIC)?;
-        let posted = self.post(C::OP, &entry, waiter.clone());
-        self.not_sent(C::OP, posted)?;
-        let outcome = loop {
-            if let Some(outcome) = waiter.outcome() {
-                break outcome;
-            }
-            self.poll();
-            self.check_progress();
-            udelay(SPIN_SLICE);
-        };
-        outcome.map(|completed| command.answer(completed))
-    }
-
-    /// Hands `command` to the device and returns. `done` is called exactly once with the answer, in
-    /// any context, with no lock held, possibly before this returns; it is not called when this
-    /// fails.
-    ///
-    /// Operations are carried out in the order they were submitted in.
-    pub(crate) fn submit<C, F>(&self, command: C, done: F, gfp: Flags) -> Result<(), Failure>
-    where
-        C: Command + Send + Sync + 'static,
-        F: FnOnce(Result<C::Answer, Failure>) + Send + 'static,
-    {
-        let entry = command.wqe()?;
-        let posted = self.post(C::OP, &entry, Callback::new(command, done, gfp)?);
-        self.not_sent(C::OP, posted)
-    }
-
-    fn execute_sleeping(&self, op: Op, entry: &Wqe) -> Outcome {
-        let waiter = Waiter::new(GFP_KERNEL)?;
-        loop {
-            match self.post(op, entry, waiter.clone()) {
-                Ok(()) => break,
-                // The ring is full: wait for the device to make room.
-                Err(Failure::NotSent(EAGAIN)) => {
-                    fsleep(Delta::from_millis(i64::from(WAIT_SLICE)));
-                    self.poll();
-                    self.check_progress();
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        loop {
-            if waiter.wait(WAIT_SLICE) {
-                if let Some(outcome) = waiter.outcome() {
-                    return outcome;
-                }
-            }
-            self.poll();
-            self.check_progress();
-        }
-    }
-
-    /// Carries out an operation whose completion is in the CCQ, with nobody to announce it.
-    fn execute_polling(&self, op: Op, entry: &Wqe) -> Outcome {
-        let waiter = Waiter::new(GFP_KERNEL)?;
-        self.post(op, entry, waiter.clone())?;
-        loop {
-            self.poll();
-            if let Some(outcome) = waiter.outcome() {
-                return outcome;
-            }
-            self.check_progress();
-            fsleep(POLL_SLICE);
-        }
-    }
-
     /// Has the device create the CCQ, and takes completions from it from then on.
     ///
     /// The operation completes in the very queue it creates; a device that refuses has no queue to
@@ -526,7 +431,7 @@ impl Cqp {
     /// From now on an event queue announces completions: waiters may sleep.
     pub(crate) fn events_on(&self) {
         self.ring.lock().set_mode(Mode::Events);
-        self.arm();
+        self.arm_anew();
     }
 
     /// From now on nobody announces completions: waiters have to look.
@@ -592,22 +497,28 @@ impl Cqp {
     /// Returns how many there were.
     pub(crate) fn poll(&self) -> usize {
         let mut count = 0usize;
-        loop {
-            let ended = {
-                let mut ccq = self.ccq.lock();
-                let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
-                    return count;
-                };
-                let mut ring = self.ring.lock();
-                ring.complete(cqe.index)
-                    .map(|slot| (slot, cqe.outcome, ring.outstanding()))
-            };
+        while self.poll_one() {
             count = count.wrapping_add(1);
-            match ended {
-                Some((slot, outcome, outstanding)) => self.ended(slot, outcome, outstanding),
-                None => self.complain_once(),
-            }
         }
+        count
+    }
+
+    /// Takes a completion and ends its operation. Returns false if there is none. Any context.
+    fn poll_one(&self) -> bool {
+        let ended = {
+            let mut ccq = self.ccq.lock();
+            let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
+                return false;
+            };
+            let mut ring = self.ring.lock();
+            ring.complete(cqe.index)
+                .map(|slot| (slot, cqe.outcome, ring.outstanding()))
+        };
+        match ended {
+            Some((slot, outcome, outstanding)) => self.ended(slot, outcome, outstanding),
+            None => self.complain_once(),
+        }
+        true
     }
 
     /// A completion of something that is not outstanding: said once, then ignored.
@@ -619,24 +530,6 @@ impl Cqp {
                 self.port.log(),
                 "control queue pair: the device completed an operation that is not outstanding\n"
             );
-        }
-    }
-
-    /// Handles an event of the CCQ: takes what is there, arms once, and looks again, since the
-    /// device need not raise an event for what it wrote before the arm.
-    pub(crate) fn handle_event(&self) {
-        self.port.write_reg(PFPE_CQACK::from(0));
-        self.poll();
-        self.arm();
-        self.poll();
-    }
-
-    /// Asks for an event at the next completion.
-    pub(crate) fn arm(&self) {
-        let mut ccq = self.ccq.lock();
-        if let Some(ccq) = (*ccq).as_mut() {
-            ccq.arm();
-            self.port.write_reg(PFPE_CQARM::from(0));
         }
     }
 

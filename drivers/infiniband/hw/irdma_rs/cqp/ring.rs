@@ -187,6 +187,11 @@ impl Ring {
         self.mode = mode;
     }
 
+    /// Whether events tell of completions.
+    pub(super) fn has_events(&self) -> bool {
+        self.is_alive() && matches!(self.mode, Mode::Events)
+    }
+
     /// Takes the next place.
     ///
     /// # Errors

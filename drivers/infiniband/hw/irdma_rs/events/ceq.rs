@@ -5,11 +5,15 @@
 //! The ring has room for one event of every completion queue. As a queue has at most one event
 //! outstanding, the device needs no word from the driver about how far it has read.
 //!
-//! Entries are drained in the hard interrupt handler: once `free_irq()` has returned nothing of this
-//! runs any more, and the ring can go.
+//! Entries are drained in the hard interrupt, a few at a time, and if there are more in the
+//! interrupt's thread: once `free_irq()` has returned nothing of this runs any more, and the ring can
+//! go.
 
-use super::table::Table;
-use super::CqEvents;
+use super::{
+    table::Table,
+    Budget,
+    CqEvents, //
+};
 use crate::{
     cqp::{
         cmd,
@@ -25,6 +29,10 @@ use kernel::{
     new_spinlock_irq,
     prelude::*,
     sync::{
+        atomic::{
+            AtomicFlag,
+            Relaxed, //
+        },
         barrier::{
             dma_mb,
             Read, //
@@ -81,6 +89,8 @@ pub(crate) struct Ceq {
     id: u32,
     #[pin]
     consumer: SpinLockIrq<Consumer>,
+    /// An event of the CCQ was taken, and not yet all completions that it told of.
+    ccq_left: AtomicFlag,
 }
 
 impl Ceq {
@@ -104,6 +114,7 @@ impl Ceq {
             pin_init!(Self {
                 id,
                 consumer <- new_spinlock_irq!(consumer, "Ceq::consumer"),
+                ccq_left: AtomicFlag::new(false),
             }),
             GFP_KERNEL,
         )?;
@@ -146,17 +157,28 @@ impl Ceq {
         }
     }
 
-    /// Takes all events that are there. Hard interrupt context.
-    pub(crate) fn drain(&self, dev: &Dev) {
+    /// Takes the events that are there. Hard interrupt or process context.
+    ///
+    /// Returns false if `budget` ended before; the caller comes back then.
+    pub(crate) fn drain(&self, dev: &Dev, budget: &mut Budget) -> bool {
         loop {
-            let Some(number) = self.consumer.lock().next() else {
-                return;
-            };
-            if number == CCQ {
-                dev.cqp.handle_event();
-                continue;
+            if self.ccq_left.xchg(false, Relaxed) && !dev.cqp.after_event(budget) {
+                self.ccq_left.store(true, Relaxed);
+                return false;
             }
-            dispatch(dev, &dev.cqs, number);
+            if budget.is_spent() {
+                return false;
+            }
+            let Some(number) = self.consumer.lock().next() else {
+                return true;
+            };
+            budget.spend();
+            if number == CCQ {
+                dev.cqp.event();
+                self.ccq_left.store(true, Relaxed);
+            } else {
+                dispatch(dev, &dev.cqs, number);
+            }
         }
     }
 

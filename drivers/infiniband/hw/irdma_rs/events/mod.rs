@@ -3,12 +3,14 @@
 //! What the device tells by itself: completion events and asynchronous events.
 //!
 //! - CEQ, completion event queue: one per interrupt vector, says which completion queues have new
-//!   entries ([`ceq`]); handled in the hard interrupt.
+//!   entries ([`ceq`]); handled in the hard interrupt, and what exceeds its [`Budget`] in the
+//!   interrupt's thread.
 //! - AEQ, asynchronous event queue: one per function, says what went wrong and with which object
 //!   ([`aeq`]); handled in process context.
 //! - [`table`]: from the number in an event to the object.
 
 pub(crate) mod aeq;
+mod budget;
 pub(crate) mod ceq;
 pub(crate) mod table;
 #[cfg(CONFIG_KUNIT = "y")]
@@ -19,13 +21,14 @@ pub(crate) use aeq::{
     AeCode,
     AsyncEvent, //
 };
+pub(crate) use budget::Budget;
 pub(crate) use table::Table;
 
 use kernel::time::Msecs;
 
 /// The half of a completion queue that events reach.
 pub(crate) trait CqEvents: Send + Sync {
-    /// There are new completions and the queue was armed. Hard interrupt context.
+    /// There are new completions and the queue was armed. Hard interrupt or process context.
     fn completion(&self);
 
     /// The device reports an error of the queue. Process context.

@@ -6,13 +6,15 @@
 //! alone; otherwise it serves that and the first completion event queue. Each further vector serves one
 //! completion event queue.
 //!
-//! A vector fires once and stays quiet until the handler has enabled it again. Taking a vector down
-//! goes: stop the queue's cause, disable the vector, free the interrupt (which waits for the handler),
-//! disable once more, since the handler may just have enabled.
+//! A vector fires once and stays quiet until the handler has enabled it again. If there is more to do
+//! than a hard interrupt should ([`Budget`]), the thread of the interrupt does the rest and enables the
+//! vector. Taking a vector down goes: stop the queue's cause, disable the vector, free the interrupt
+//! (which waits for the handler and its thread), disable once more, since they may just have enabled.
 
 use super::{
     aeq::Aeq,
-    ceq::Ceq, //
+    ceq::Ceq,
+    Budget, //
 };
 use crate::{
     dev::Dev,
@@ -36,6 +38,7 @@ use rdma::{
     iidc::VectorSet,
     sys::{
         irq::{
+            Served,
             Vector,
             VectorHandler, //
         },
@@ -166,15 +169,29 @@ pub(crate) struct Handler {
     aeq: Option<Arc<AeqSlot>>,
 }
 
-impl VectorHandler for Handler {
-    fn interrupt(&self) {
-        if let Some(ceq) = &self.ceq {
-            ceq.drain(&self.dev);
-        }
+impl Handler {
+    /// Serves the queues of the vector within `budget`, and lets it fire again when that is done.
+    fn serve(&self, mut budget: Budget) -> Served {
         if let Some(aeq) = &self.aeq {
             aeq.kick();
         }
+        if let Some(ceq) = &self.ceq {
+            if !ceq.drain(&self.dev, &mut budget) {
+                return Served::Rest;
+            }
+        }
         enable(&self.dev, self.vector);
+        Served::Done
+    }
+}
+
+impl VectorHandler for Handler {
+    fn interrupt(&self) -> Served {
+        self.serve(Budget::hard())
+    }
+
+    fn thread(&self) {
+        self.serve(Budget::unlimited());
     }
 }
 
@@ -197,7 +214,7 @@ fn disable(dev: &Dev, vector: u16) {
     }
 }
 
-/// A vector in use. Dropping it frees the interrupt, and waits for its handler.
+/// A vector in use. Dropping it frees the interrupt, and waits for its handler and its thread.
 pub(crate) struct Irq {
     dev: Arc<Dev>,
     vector: u16,
