@@ -11,7 +11,16 @@
 //! Pages are allocated when first needed and stay until the device lets go of everything, which makes
 //! it harmless that a command which timed out may still be reading one.
 
-use kernel::{bitfield, dma::DmaAddress, new_mutex, prelude::*, sync::Mutex};
+use kernel::{
+    bitfield,
+    dma::DmaAddress,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Mutex,
+        SetOnce, //
+    }, //
+};
 
 use super::index::GroupIndex;
 use crate::{
@@ -70,26 +79,43 @@ pub(crate) fn encode(members: &[u32]) -> Result<[u64; MAX_MEMBERS]> {
 /// The contexts of all groups, by group index.
 #[pin_data]
 pub(crate) struct Contexts {
-    /// Page `i` holds the contexts of the indexes from `64 * i` on.
+    /// Page `i` holds the contexts of the indexes from `64 * i` on. Who finds it there needs no lock.
+    pages: KVec<SetOnce<DmaWords>>,
+    /// Held to allocate a page.
     #[pin]
-    pages: Mutex<KVec<Option<DmaWords>>>,
+    growing: Mutex<()>,
 }
 
 impl Contexts {
     /// Prepares contexts for the indexes below `limit`; no memory for the device is taken yet.
     pub(crate) fn new(limit: u16) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            pages <- new_mutex!(Self::slots(limit)?, "irdma_rs::mcast::Contexts"),
+            pages: Self::slots(limit)?,
+            growing <- new_mutex!((), "irdma_rs::mcast::Contexts"),
         })
     }
 
-    fn slots(limit: u16) -> Result<KVec<Option<DmaWords>>> {
+    fn slots(limit: u16) -> Result<KVec<SetOnce<DmaWords>>> {
         let mut slots = KVec::new();
 
         for _ in 0..usize::from(limit).div_ceil(PER_PAGE) {
-            slots.push(None, GFP_KERNEL)?;
+            slots.push(SetOnce::new(), GFP_KERNEL)?;
         }
         Ok(slots)
+    }
+
+    /// Returns the page of `index`, allocating it first if it is not there.
+    fn page(&self, port: &Port, index: usize) -> Result<&DmaWords> {
+        let slot = self.pages.get(index / PER_PAGE).ok_or(EINVAL)?;
+
+        if let Some(page) = slot.as_ref() {
+            return Ok(page);
+        }
+        let _growing = self.growing.lock();
+        if slot.as_ref().is_none() {
+            slot.populate(port.alloc(PER_PAGE * MAX_MEMBERS)?);
+        }
+        slot.as_ref().ok_or(EINVAL)
     }
 
     /// Writes `words` into the context of `index` and returns where the device finds it.
@@ -107,13 +133,7 @@ impl Contexts {
     ) -> Result<DmaAddress> {
         let index = usize::from(index.get());
         let first = (index % PER_PAGE) * MAX_MEMBERS;
-
-        let mut pages = self.pages.lock();
-        let slot = pages.get_mut(index / PER_PAGE).ok_or(EINVAL)?;
-        let page = match slot {
-            Some(page) => page,
-            None => slot.insert(port.alloc(PER_PAGE * MAX_MEMBERS)?),
-        };
+        let page = self.page(port, index)?;
 
         for (i, &word) in words.iter().enumerate() {
             page.write(first + i, word)?;
