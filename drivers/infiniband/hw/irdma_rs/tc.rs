@@ -45,6 +45,10 @@ const PATIENCE: Delta = Delta::from_secs(10);
 pub(crate) trait QueueSetUser: Send + Sync {
     /// Takes queue sets of the new traffic classes. Process context.
     fn queue_sets_changed(&self);
+
+    /// Called from time to time, while no change is under way: does what was left undone. Process
+    /// context.
+    fn look(&self);
 }
 
 struct State {
@@ -108,13 +112,20 @@ impl Change {
         Self::go_on(dev, &state);
     }
 
-    /// Looks whether the end of a change is overdue, and acts as if it had been announced.
+    /// Looks whether the end of a change is overdue, and acts as if it had been announced. Without a
+    /// change, has others look after what they left undone.
     pub(crate) fn look(&self, dev: &Dev) {
         // Who holds the lock is busy with the change.
         let Some(mut state) = self.state.try_lock() else {
             return;
         };
-        if state.since.is_some_and(|since| since.elapsed() > PATIENCE) {
+        let Some(since) = state.since else {
+            if let Some(groups) = &state.groups {
+                groups.look();
+            }
+            return;
+        };
+        if since.elapsed() > PATIENCE {
             state.since = None;
             dev_warn!(
                 dev.port.log(),

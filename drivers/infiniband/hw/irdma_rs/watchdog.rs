@@ -4,7 +4,8 @@
 //!
 //! Who waits for an operation notices when the device has stalled. Some operations are posted and left
 //! to a closure, such as the destruction of an address handle: if the device loses one of these, only a
-//! look from time to time finds out. Likewise for a change of the traffic classes that never ends.
+//! look from time to time finds out. Likewise for a change of the traffic classes that never ends, and
+//! for what the device refused and would not refuse now.
 
 use crate::dev::Dev;
 use kernel::{

@@ -14,7 +14,11 @@ use core::net::IpAddr;
 use kernel::{
     new_mutex,
     prelude::*,
-    sync::Mutex, //
+    sync::Mutex,
+    time::{
+        Instant,
+        Monotonic, //
+    },
 };
 
 use super::{
@@ -75,8 +79,9 @@ pub(crate) struct State<N, S> {
     pub(crate) outdated: bool,
     /// How often the device refused the change that is due since a member left.
     pub(crate) refusals: u32,
-    /// The list counts the group among those with work left.
-    pub(crate) queued: bool,
+    /// Since when the list counts the group among those with work left, or when the device was last
+    /// asked to do it.
+    pub(crate) queued: Option<Instant<Monotonic>>,
     members: [Option<Member<N>>; MAX_MEMBERS],
     /// The list in the last command that the device accepted.
     device: [Option<N>; MAX_MEMBERS],
@@ -118,7 +123,7 @@ impl<N, S> State<N, S> {
             share: None,
             outdated: false,
             refusals: 0,
-            queued: false,
+            queued: None,
             members: [const { None }; MAX_MEMBERS],
             device: [const { None }; MAX_MEMBERS],
         }

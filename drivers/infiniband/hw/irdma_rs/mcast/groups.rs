@@ -11,6 +11,7 @@ use kernel::{
         Arc,
         Mutex, //
     },
+    time::Delta,
 };
 use rdma::{
     gid::MulticastGid,
@@ -63,6 +64,9 @@ use crate::{
 
 /// The priority of what a group's members receive.
 const PRIORITY: u8 = 0;
+
+/// How long a group that the device refused to change is left alone, if nothing else happens.
+const RETRY: Delta = Delta::from_secs(10);
 
 /// The way to the device.
 struct Device {
@@ -296,6 +300,10 @@ impl Groups {
 impl QueueSetUser for Groups {
     fn queue_sets_changed(&self) {
         self.list.refresh(&self.device);
+    }
+
+    fn look(&self) {
+        self.list.retry(&self.device, Occasion::Overdue(RETRY));
     }
 }
 

@@ -25,8 +25,8 @@
 //! try again. The group then stays in the list, *stale* ([`State::is_stale`]), with the numbers of the
 //! queue pairs that the device may still deliver to. The next attach to it makes it whole by the way;
 //! otherwise [`List::retry`] repeats the command that was refused, when a queue pair is destroyed, when
-//! indexes run short, and when the driver goes. A group that was refused [`PATIENCE`] times is
-//! *quarantined*: only the last two occasions count for it.
+//! indexes run short, when time has passed, and when the driver goes. A group that was refused
+//! [`PATIENCE`] times is *quarantined*: the first of these occasions does not count for it.
 //!
 //! An index whose command timed out is never used again.
 
@@ -46,6 +46,10 @@ use kernel::{
         },
         Arc,
         Mutex, //
+    },
+    time::{
+        Delta,
+        Instant, //
     },
 };
 
@@ -140,6 +144,8 @@ pub(crate) enum Occasion {
     Cleanup,
     /// There is no free index.
     Shortage,
+    /// The device was not asked for so long.
+    Overdue(Delta),
     /// The driver goes away.
     Last,
 }
@@ -427,18 +433,20 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
     fn note(&self, group: &Group<N, S>, state: &mut State<N, S>, owner: Option<&Arc<Group<N, S>>>) {
         let stale = owner.filter(|_| state.is_stale());
 
-        if stale.is_some() == state.queued {
+        if stale.is_some() == state.queued.is_some() {
+            state.queued = stale.map(|_| Instant::now());
             return;
         }
         let mut inner = self.inner.lock();
         let removed = match stale {
             Some(owner) => {
                 // There is room for every group in the list.
-                state.queued = inner.stale.push_within_capacity(owner.clone()).is_ok();
+                let queued = inner.stale.push_within_capacity(owner.clone()).is_ok();
+                state.queued = queued.then(Instant::now);
                 None
             }
             None => {
-                state.queued = false;
+                state.queued = None;
                 let place = inner.stale.iter().position(|g| core::ptr::eq(&**g, group));
                 place.and_then(|place| inner.stale.remove(place).ok())
             }
@@ -462,7 +470,12 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
             if state.phase != Phase::Live || !state.is_stale() {
                 continue;
             }
-            if occasion == Occasion::Cleanup && state.refusals >= PATIENCE {
+            let due = match occasion {
+                Occasion::Cleanup => state.refusals < PATIENCE,
+                Occasion::Overdue(time) => state.queued.is_some_and(|at| at.elapsed() >= time),
+                Occasion::Shortage | Occasion::Last => true,
+            };
+            if !due {
                 continue;
             }
             match self.settle(hw, &group, &mut state) {
@@ -830,6 +843,28 @@ mod tests {
         // When the index is needed it is asked for once more.
         list.attach(&hw, key(2), &qp(6)?)?;
         assert_eq!(hw.groups(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn asks_again_when_time_has_passed() -> Result {
+        let (list, hw) = (list(8)?, Fake::new()?);
+
+        list.attach(&hw, key(1), &qp(5)?)?;
+        hw.refuse_destroy(true);
+        list.detach(&hw, key(1), 5)?;
+        for _ in 0..PATIENCE {
+            list.retry(&hw, Occasion::Cleanup);
+        }
+        let before = hw.commands();
+        list.retry(&hw, Occasion::Overdue(Delta::from_secs(3600)));
+        assert_eq!(hw.commands(), before);
+        // In quarantine, too.
+        list.retry(&hw, Occasion::Overdue(Delta::ZERO));
+        assert_eq!(hw.commands(), before + 1);
+        hw.refuse_destroy(false);
+        list.retry(&hw, Occasion::Overdue(Delta::ZERO));
+        assert!(list.view(None).is_none());
         Ok(())
     }
 

@@ -8,7 +8,8 @@
 
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    time::Delta, //
 };
 use rdma::testing::random::Random;
 
@@ -197,9 +198,10 @@ impl Run {
             50..85 => self.detach(k, qp)?,
             85..91 => self.destroy_qp(qp)?,
             91..96 => {
-                let occasion = match self.random.below(3) {
+                let occasion = match self.random.below(4) {
                     0 => Occasion::Cleanup,
                     1 => Occasion::Shortage,
+                    2 => Occasion::Overdue(Delta::ZERO),
                     _ => Occasion::Last,
                 };
                 self.rig.list.retry(&self.rig.device, occasion);
