@@ -44,6 +44,7 @@ def guest(g) -> None:
     _refused_destroy(g)
     _refused_modify(g)
     _refused_while_killed(g)
+    _left_alone(g)
     _unanswered(g, "never answers CREATE", "CREATE_MCAST_GRP", "swallow")
     _unanswered(g, "answers CREATE too late", "CREATE_MCAST_GRP", "delay")
     _unanswered(g, "never answers DESTROY", "DESTROY_MCAST_GRP", "swallow")
@@ -166,6 +167,33 @@ def _refused_while_killed(g) -> None:
         _wrong(faults, "detach", shell.err("detach", 0, group))
     _leftovers(g, faults)
     _judge(g, "process killed while the device refuses: nothing stays", before, faults)
+
+
+def _left_alone(g) -> None:
+    """Nobody does anything more: what the device refused is asked for again after a while."""
+    faults, before, group = [], g.struck(), GROUP.format(6, 1)
+
+    def entries():
+        return g.nic("state")["rdma"]["arps"]
+
+    at_first = entries()
+    with Shell(g.device) as shell:
+        shell("open", 0, 4)
+        _wrong(faults, "attach", shell.err("attach", 0, group))
+        # Takes an address handle, and with it an entry of the ARP table.
+        _wrong(faults, "send", shell.err("send", 0, group, 1, 77))
+        g.nic("fault", op="DESTROY_MCAST_GRP", count=100)
+        g.nic("fault", op="MANAGE_ARP", count=100)
+        _wrong(faults, "detach", shell.err("detach", 0, group))
+        _wrong(faults, "destroy", shell.err("close", 0))
+    if not g.nic("groups") or entries() == at_first:
+        faults.append(f"the device refused, and has {g.nic('groups')}, "
+                      f"{entries()} ARP entries after {at_first}")
+    g.nic("fault", clear=True)
+    if not g.wait(lambda: not g.nic("groups") and entries() == at_first, 30):
+        faults.append(f"still {g.nic('groups')}, {entries()} ARP entries after {at_first}")
+    _leftovers(g, faults)
+    _judge(g, "device refuses DESTROY for a while: what is left goes by itself", before, faults)
 
 
 def _comes_back(g, faults: list, before: int) -> None:

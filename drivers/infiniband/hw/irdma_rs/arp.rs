@@ -9,9 +9,11 @@
 //!
 //! Operations on the table are not waited for: the control queue keeps their order, so an entry is in
 //! the device before any operation posted later can look at it. [`ArpRef::check`] tells afterwards
-//! whether it really got there.
+//! whether it really got there. An entry that the device refuses to delete, or that it could not be told
+//! to, is left over; [`ArpTable::retry`] asks for it again.
 //!
-//! Lock order: the table's lock before those of the control queue. Usable in any context.
+//! Lock order: the table's lock before that of what is left over, and before those of the control
+//! queue. Usable in any context.
 
 use crate::{
     cqp::{
@@ -22,7 +24,12 @@ use crate::{
         IdSpace,
         LentId, //
     },
+    stack::{
+        Node,
+        Stack, //
+    },
 };
+use core::mem::MaybeUninit;
 use kernel::{
     alloc::Flags,
     new_spinlock_irq,
@@ -44,13 +51,41 @@ use kernel::{
 /// A destination address.
 type Mac = [u8; 6];
 
-/// An entry in the device's table.
-struct Entry {
+/// What is the device's as long as it has the entry.
+struct Lent {
     index: u16,
     id: LentId,
+}
+
+/// An entry in the device's table.
+struct Entry {
+    lent: KBox<Node<Lent>>,
     users: u32,
     /// The device refused the entry.
     failed: Arc<AtomicFlag>,
+}
+
+/// An entry that is to go. Dropped before it is gone, it is left over.
+struct Leaving {
+    table: Arc<ArpTable>,
+    lent: Option<KBox<Node<Lent>>>,
+}
+
+impl Leaving {
+    /// The device has let go of the entry: its number is free again.
+    fn gone(mut self) {
+        if let Some(lent) = self.lent.take() {
+            Node::into_item(lent).id.release();
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(lent) = self.lent.take() {
+            self.table.left.lock().push(lent);
+        }
+    }
 }
 
 /// The table of one function.
@@ -60,6 +95,9 @@ pub(crate) struct ArpTable {
     indices: Arc<IdSpace>,
     #[pin]
     entries: SpinLockIrq<RBTree<Mac, Entry>>,
+    /// Entries without a user that the device still has.
+    #[pin]
+    left: SpinLockIrq<Stack<Lent>>,
 }
 
 impl ArpTable {
@@ -71,6 +109,7 @@ impl ArpTable {
                 cqp,
                 indices,
                 entries <- new_spinlock_irq!(RBTree::new(), "ArpTable::entries"),
+                left <- new_spinlock_irq!(Stack::new(), "ArpTable::left"),
             }),
             GFP_KERNEL,
         )
@@ -91,7 +130,7 @@ impl ArpTable {
         Some(Ok(ArpRef {
             table: self.clone(),
             mac,
-            index: entry.index,
+            index: entry.lent.item().index,
             failed: entry.failed.clone(),
         }))
     }
@@ -113,6 +152,7 @@ impl ArpTable {
         let index = u16::try_from(id.get())?;
         let failed = Arc::new(AtomicFlag::new(false), gfp)?;
         let room = RBTreeNodeReservation::new(gfp)?;
+        let place = KBox::<Node<Lent>>::new_uninit(gfp)?;
 
         let mut entries = self.entries.lock();
         // Look again: somebody may have been faster.
@@ -131,9 +171,9 @@ impl ArpTable {
         );
         posted?;
         // The device is about to know the number.
+        let id = id.lend();
         let entry = Entry {
-            index,
-            id: id.lend(),
+            lent: KBox::<MaybeUninit<_>>::write(place, Node::new(Lent { index, id })),
             users: 1,
             failed: failed.clone(),
         };
@@ -147,7 +187,7 @@ impl ArpTable {
     }
 
     /// A user of `mac` has gone.
-    fn put(&self, mac: &Mac) {
+    fn put(self: &Arc<Self>, mac: &Mac) {
         let mut entries = self.entries.lock();
         let Some(entry) = entries.get_mut(mac) else {
             return;
@@ -163,21 +203,41 @@ impl ArpTable {
         if entry.failed.load(Relaxed) {
             // The device does not have it.
             drop(entries);
-            entry.id.release();
+            Node::into_item(entry.lent).id.release();
             return;
         }
-        let id = entry.id;
-        // Posted under the lock, so that a new entry for the address comes after it. The number is
-        // free again when the device has let go of it, and only then.
+        // Posted under the lock, so that a new entry for the address comes after it.
+        self.forget(entry.lent);
+    }
+
+    /// Has the device delete an entry. Its number is free again when the device has let go of it, and
+    /// only then.
+    fn forget(self: &Arc<Self>, lent: KBox<Node<Lent>>) {
+        let index = lent.item().index;
+        let leaving = Leaving {
+            table: self.clone(),
+            lent: Some(lent),
+        };
+
+        // Whether it could be posted or not: the closure is dropped without having been called, or told.
         let _ = self.cqp.submit(
-            cmd::DeleteArp { index: entry.index },
+            cmd::DeleteArp { index },
             move |answer| {
                 if answer.is_ok() {
-                    id.release();
+                    leaving.gone();
                 }
             },
             GFP_ATOMIC,
         );
+    }
+
+    /// Has the device delete what it did not delete before. Any context.
+    pub(crate) fn retry(self: &Arc<Self>) {
+        let mut left = core::mem::replace(&mut *self.left.lock(), Stack::new());
+
+        while let Some(lent) = left.pop() {
+            self.forget(lent);
+        }
     }
 }
 

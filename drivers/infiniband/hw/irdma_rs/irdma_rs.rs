@@ -12,6 +12,7 @@
 //! - [`ids`], [`arp`], [`sched`]: numbers, destination addresses, queue sets; [`tc`]: what to do when the
 //!   traffic classes change;
 //! - [`queues`]: send, receive and completion queues; [`mcast`]: multicast groups;
+//! - [`stack`]: a list that cannot fail;
 //! - [`verbs`]: what the RDMA core asks for; [`views`]: what operators see in debugfs;
 //! - [`watchdog`], [`oicr`]: what to do about a device in trouble; [`trace`]: trace events;
 //! - [`dev`]: all of that together, one function; [`bringup`]: making and unmaking it.
@@ -51,6 +52,7 @@ mod oicr;
 mod queues;
 mod regs;
 mod sched;
+mod stack;
 mod tc;
 mod trace;
 mod verbs;

@@ -78,9 +78,13 @@ struct Leaf {
 }
 
 struct Tree {
-    /// Root and VSI node are in the device.
-    trunk: bool,
+    /// The device has the root.
+    root: bool,
+    /// The device has the VSI's node.
+    vsi: bool,
     leaves: [Option<Leaf>; CLASSES],
+    /// The device has a leaf that could not be used and that it refused to delete.
+    litter: [bool; CLASSES],
     qos: QosParams,
     /// The traffic classes are about to change: nobody may join.
     frozen: bool,
@@ -137,8 +141,10 @@ impl Scheduler {
                 thawed <- Completion::new(),
                 tree <- new_mutex!(
                     Tree {
-                        trunk: false,
+                        root: false,
+                        vsi: false,
                         leaves: [const { None }; CLASSES],
+                        litter: [false; CLASSES],
                         qos,
                         frozen: false,
                     },
@@ -179,35 +185,68 @@ impl Scheduler {
         Ok(self.cqp.execute(&WorkSchedNode { op, node })?)
     }
 
+    /// Has the device delete a node. Returns whether it is gone.
+    fn delete(&self, node: Node) -> bool {
+        // With a device that takes no commands any more everything goes.
+        self.order(NodeOp::Delete, node).is_ok() || !self.cqp.is_alive()
+    }
+
     fn grow_trunk(&self, tree: &mut Tree) -> Result {
-        if tree.trunk {
-            return Ok(());
+        if !tree.root {
+            self.order(NodeOp::Add, self.node(ROOT, ROOT))?;
+            tree.root = true;
         }
-        self.order(NodeOp::Add, self.node(ROOT, ROOT))?;
-        if let Err(error) = self.order(NodeOp::Add, self.node(VSI, ROOT)) {
-            let _ = self.order(NodeOp::Delete, self.node(ROOT, ROOT));
-            return Err(error);
+        if !tree.vsi {
+            if let Err(error) = self.order(NodeOp::Add, self.node(VSI, ROOT)) {
+                self.cut_trunk(tree);
+                return Err(error);
+            }
+            tree.vsi = true;
         }
-        tree.trunk = true;
         Ok(())
     }
 
     fn cut_trunk(&self, tree: &mut Tree) {
-        if !tree.trunk || tree.leaves.iter().any(Option::is_some) {
+        if tree.leaves.iter().any(Option::is_some) || tree.litter.contains(&true) {
             return;
         }
-        let _ = self.order(NodeOp::Delete, self.node(VSI, ROOT));
-        let _ = self.order(NodeOp::Delete, self.node(ROOT, ROOT));
-        tree.trunk = false;
+        tree.vsi = tree.vsi && !self.delete(self.node(VSI, ROOT));
+        tree.root = tree.root && (tree.vsi || !self.delete(self.node(ROOT, ROOT)));
     }
 
-    fn grow_leaf(&self, tree: &Tree, class: u8) -> Result<Leaf> {
+    fn grow_leaf(&self, tree: &mut Tree, class: u8) -> Result<Leaf> {
+        self.clear_litter(tree, class)?;
         let handle = self.order(NodeOp::Add, self.leaf_node(tree, class, false))?;
         let grown = self.enable_leaf(tree, class, handle);
         if grown.is_err() {
-            let _ = self.order(NodeOp::Delete, self.leaf_node(tree, class, false));
+            if let Some(litter) = tree.litter.get_mut(usize::from(class)) {
+                *litter = true;
+            }
+            // What is left is cleared another time.
+            let _ = self.clear_litter(tree, class);
         }
         grown
+    }
+
+    /// Has the device delete a leaf that could not be used.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if it still does not.
+    fn clear_litter(&self, tree: &mut Tree, class: u8) -> Result {
+        let node = self.leaf_node(tree, class, false);
+
+        match tree.litter.get_mut(usize::from(class)) {
+            Some(litter) if *litter => {
+                *litter = !self.delete(node);
+                if *litter {
+                    Err(EBUSY)
+                } else {
+                    Ok(())
+                }
+            }
+            _ => Ok(()),
+        }
     }
 
     fn enable_leaf(&self, tree: &Tree, class: u8, handle: u32) -> Result<Leaf> {
@@ -256,7 +295,7 @@ impl Scheduler {
         let place = usize::from(class);
         if tree.leaves.get(place).ok_or(EINVAL)?.is_none() {
             self.grow_trunk(&mut tree)?;
-            match self.grow_leaf(&tree, class) {
+            match self.grow_leaf(&mut tree, class) {
                 Ok(leaf) => {
                     if let Some(place) = tree.leaves.get_mut(place) {
                         *place = Some(leaf);
@@ -304,19 +343,39 @@ impl Scheduler {
 
     /// Takes a leaf down that nobody uses, or that nobody is to use any more.
     fn cut_leaf(&self, tree: &mut Tree, class: u8) {
-        let deleted = self.order(NodeOp::Delete, self.leaf_node(tree, class, false));
+        let deleted = self.delete(self.leaf_node(tree, class, false));
         let Some(place) = tree.leaves.get_mut(usize::from(class)) else {
             return;
         };
-        if deleted.is_err() && self.cqp.is_alive() {
+        if deleted {
+            // Drops the LAN driver's side after the device's.
+            drop(place.take());
+        } else if let Some(leaf) = place {
             // The device still has it: it serves whoever joins next, and goes after that.
-            if let Some(leaf) = place {
-                leaf.users = 0;
-            }
+            leaf.users = 0;
+        }
+    }
+
+    /// Takes down what nobody uses and the device refused to delete before. Process context.
+    pub(crate) fn retry(&self) {
+        let mut tree = self.tree.lock();
+
+        if tree.frozen {
+            // It is being taken down as a whole.
             return;
         }
-        // Drops the LAN driver's side after the device's.
-        drop(place.take());
+        // CAST: Eight.
+        for class in 0..CLASSES as u8 {
+            let unused = tree
+                .leaves
+                .get(usize::from(class))
+                .is_some_and(|leaf| leaf.as_ref().is_some_and(|leaf| leaf.users == 0));
+            if unused {
+                self.cut_leaf(&mut tree, class);
+            }
+            let _ = self.clear_litter(&mut tree, class);
+        }
+        self.cut_trunk(&mut tree);
     }
 
     /// From here on nobody can join: the traffic classes are about to change. Process context.
@@ -337,10 +396,12 @@ impl Scheduler {
 
         self.generation.fetch_add(1, Relaxed);
         for class in 0..CLASSES {
+            // CAST: Less than eight.
+            let number = class as u8;
             if matches!(tree.leaves.get(class), Some(Some(_))) {
-                // CAST: Less than eight.
-                self.cut_leaf(&mut tree, class as u8);
+                self.cut_leaf(&mut tree, number);
             }
+            let _ = self.clear_litter(&mut tree, number);
         }
         self.cut_trunk(&mut tree);
     }

@@ -43,6 +43,8 @@ impl WorkItem for Look {
     fn run(this: Arc<Look>) {
         this.dev.cqp.check_progress();
         this.dev.tc.look(&this.dev);
+        this.dev.arp.retry();
+        this.dev.scheduler.retry();
         // A dead queue needs no more looking after.
         if this.dev.cqp.is_alive() {
             Look::later(&this);

@@ -318,7 +318,7 @@ impl Cqp {
     /// Keeps `item` until the device has let go of everything: an operation on it did not get
     /// through, so the device may still use it. Any context.
     pub(crate) fn keep(&self, item: impl Send + Sync + 'static) {
-        match Kept::wrap(item) {
+        match kept::wrap(item) {
             Ok(node) => self.kept.lock().push(node),
             // `wrap` has given it up for good, which is safe, only wasteful.
             Err(_) => dev_err!(
