@@ -102,12 +102,16 @@ def memory(folder: Path, series) -> None:
 def interrupts(folder: Path, series) -> None:
     if not pick(series, "off.lock"):
         return
-    figure, places = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure, places = pyplot.subplots(1, 3, figsize=(15, 4), layout="constrained")
     for axes, op, title in zip(places, ("pair", "lookup_oldest"),
                                ("attach and detach", "lookup of the oldest group")):
         line(axes, pick(series, "off.lock", op=op), "groups")
         axes.set(title=f"{title}: longest time with interrupts off", xscale="log",
                  xlabel="groups in the device", ylabel="instructions")
+    # Here the groups are threads.
+    line(places[2], pick(series, "off.interrupt", op="rate"), "groups")
+    places[2].set(title="attach and detach: longest hard interrupt", xlabel="threads",
+                  ylabel="instructions")
     save(figure, folder, "interrupts-off")
 
 
