@@ -184,7 +184,9 @@ def _perftest(g) -> None:
         else:
             g.check(f"{name} is refused", done.returncode not in (0, 124), said)
         g.sync()
-    g.equal("perftest leaves the ARP table as it is", _arps(g), before)
+    if not g.leads:
+        # Only who sends has made address handles.
+        g.equal("perftest leaves the ARP table as it is", _arps(g), before)
 
 
 def _arps(g):

@@ -48,6 +48,9 @@ struct party *seat_of(struct check *check, const struct member *member);
 enum verdict step_join(struct member *member, const union ibv_gid *group);
 enum verdict step_join_as(struct member *member, const union ibv_gid *group,
 			  enum rdma_cm_mc_join_flags flags);
+/* @count new members that have joined @group. */
+enum verdict step_members(struct check *check, const union ibv_gid *group,
+			  struct member **members, int count);
 /* Fetches the next event, which has to be a join's, with success. */
 enum verdict step_joined(struct member *member, struct member_event *event);
 enum verdict step_leave(struct member *member, const union ibv_gid *group);
@@ -63,6 +66,9 @@ enum verdict step_device(struct check *check, const union ibv_gid *group,
 /* All three of a full member. */
 enum verdict step_full(struct check *check, const union ibv_gid *group,
 		       struct member *member);
+/* A new member that has joined @group, and all three of it. */
+enum verdict step_full_member(struct check *check, const union ibv_gid *group,
+			      struct member **member);
 /* Nobody here is in @group: not the host, not the switch, not the device. */
 enum verdict step_nobody(struct check *check, const union ibv_gid *group,
 			 const struct member *member);

@@ -16,13 +16,9 @@ enum verdict case_join(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *member;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = step_full_member(check, &group, &member);
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join(member, &group);
-	if (verdict == PASS)
-		verdict = step_full(check, &group, member);
 	return verdict == PASS ? step_deliver(check, &group, member, 1) :
 				 verdict;
 }
@@ -195,13 +191,9 @@ enum verdict case_join_lasts(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *member;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = step_full_member(check, &group, &member);
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join(member, &group);
-	if (verdict == PASS)
-		verdict = step_full(check, &group, member);
 	/* Long enough for the switch to forget those that do not answer it. */
 	poll(NULL, 0, LASTS_MS);
 	if (verdict == PASS)
@@ -216,16 +208,11 @@ enum verdict case_join_two_ids(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *member[2];
-	enum verdict verdict = PASS;
+	enum verdict verdict = step_members(check, &group, member, 2);
 	struct shot shot;
 	int i;
 
 	(void)arg;
-	for (i = 0; i < 2 && verdict == PASS; i++) {
-		verdict = step_member(check, &member[i]);
-		if (verdict == PASS)
-			verdict = step_join(member[i], &group);
-	}
 	if (verdict == PASS)
 		verdict = step_host(member[0], &group, 2);
 	if (verdict == PASS)

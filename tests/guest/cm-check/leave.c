@@ -80,16 +80,10 @@ enum verdict case_leave_queued(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *member[2];
-	enum verdict verdict = PASS;
+	enum verdict verdict = step_members(check, &group, member, 2);
 	struct shot shot;
-	int i;
 
 	(void)arg;
-	for (i = 0; i < 2 && verdict == PASS; i++) {
-		verdict = step_member(check, &member[i]);
-		if (verdict == PASS)
-			verdict = step_join(member[i], &group);
-	}
 	if (verdict == PASS)
 		verdict = step_switch(&group, true);
 	if (verdict == PASS)
@@ -153,14 +147,10 @@ enum verdict case_leave_in_traffic(void *context, int arg)
 	};
 	struct member *member;
 	pthread_t thread;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = step_full_member(check, &group, &member);
 	int err;
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join(member, &group);
-	if (verdict == PASS)
-		verdict = step_switch(&group, true);
 	if (verdict == PASS)
 		verdict = bench_party(&check->bench, 1, IPV4, &order.sender);
 	if (verdict != PASS)

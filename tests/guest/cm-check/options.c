@@ -18,6 +18,18 @@ static enum verdict sends(struct check *check, struct member *member,
 				 verdict;
 }
 
+/* A new member that has joined @group as send-only. */
+static enum verdict send_only(struct check *check, const union ibv_gid *group,
+			      struct member **member)
+{
+	enum verdict verdict = step_member(check, member);
+
+	return verdict == PASS ?
+		       step_join_as(*member, group,
+				    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER) :
+		       verdict;
+}
+
 /* Full member: makes the group, sends to it, receives from it. */
 enum verdict case_full_member(void *context, int arg)
 {
@@ -49,20 +61,15 @@ enum verdict case_send_only(void *context, int arg)
 	struct member *member, *full;
 	struct party *receiver;
 	struct shot shot;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = send_only(check, &group, &member);
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join_as(member, &group,
-				       RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
 	if (verdict == PASS)
 		verdict = step_receiver(check, &group, &receiver);
 	if (verdict == PASS)
 		verdict = sends(check, member, &group, receiver);
 	if (verdict == PASS)
-		verdict = step_member(check, &full);
-	if (verdict == PASS)
-		verdict = step_join(full, &group);
+		verdict = step_members(check, &group, &full, 1);
 	if (verdict == PASS)
 		verdict = step_switch(&group, true);
 	if (verdict == PASS)
@@ -82,12 +89,9 @@ enum verdict case_send_only_silent(void *context, int arg)
 	union ibv_gid quiet = check_group(check, SEND_ONLY);
 	union ibv_gid later = check_group(check, JOINED);
 	struct member *member;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = send_only(check, &quiet, &member);
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join_as(member, &quiet,
-				       RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
 	if (verdict == PASS)
 		verdict = step_host(member, &quiet, 0);
 	if (verdict == PASS)
@@ -107,23 +111,14 @@ enum verdict case_send_only_not_attached(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, OTHER);
 	struct member *member, *other;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = send_only(check, &group, &member);
 
 	(void)arg;
 	if (verdict == PASS)
-		verdict = step_join_as(member, &group,
-				       RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
-	if (verdict == PASS)
 		verdict = step_device(check, &group, NULL);
+	/* With another in the group, what is sent to it comes to this machine. */
 	if (verdict == PASS)
-		verdict = step_member(check, &other);
-	if (verdict == PASS)
-		verdict = step_join(other, &group);
-	if (verdict == PASS)
-		verdict = step_device(check, &group, other);
-	/* Attached by hand it would be a member like any other. */
-	if (verdict == PASS)
-		verdict = step_switch(&group, true);
+		verdict = step_full_member(check, &group, &other);
 	return verdict == PASS ? step_deliver(check, &group, member, 0) :
 				 verdict;
 }
@@ -134,16 +129,11 @@ enum verdict case_send_only_leaves(void *context, int arg)
 	struct check *check = context;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *full, *sender;
-	enum verdict verdict = step_member(check, &full);
+	enum verdict verdict = step_full_member(check, &group, &full);
 
 	(void)arg;
 	if (verdict == PASS)
-		verdict = step_join(full, &group);
-	if (verdict == PASS)
-		verdict = step_member(check, &sender);
-	if (verdict == PASS)
-		verdict = step_join_as(sender, &group,
-				       RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
+		verdict = send_only(check, &group, &sender);
 	if (verdict == PASS)
 		verdict = step_full(check, &group, full);
 	if (verdict == PASS)

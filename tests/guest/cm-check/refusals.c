@@ -108,12 +108,10 @@ enum verdict case_leave_refused(void *context, int arg)
 	union ibv_gid other = check_group(check, OTHER);
 	struct sockaddr_storage nowhere = { .ss_family = AF_UNIX };
 	struct member *member;
-	enum verdict verdict = step_member(check, &member);
+	enum verdict verdict = step_members(check, &group, &member, 1);
 	int err;
 
 	(void)arg;
-	if (verdict == PASS)
-		verdict = step_join(member, &group);
 	if (verdict == PASS)
 		verdict = bench_errno("leave of what was not joined",
 				      member_leave(member, &other),
@@ -210,7 +208,7 @@ enum verdict case_full_group(void *context, int arg)
 	int limit = (int)check->bench.device->attr.max_mcast_qp_attach;
 	union ibv_gid group = check_group(check, JOINED);
 	struct member *member[FEW + 1];
-	enum verdict verdict = PASS;
+	enum verdict verdict;
 	struct shot shot;
 	int i;
 
@@ -218,11 +216,7 @@ enum verdict case_full_group(void *context, int arg)
 	if (limit > FEW)
 		return ktap_skip("%s takes %d members: too many to fill a group",
 				 check->bench.device->name, limit);
-	for (i = 0; i < limit && verdict == PASS; i++) {
-		verdict = step_member(check, &member[i]);
-		if (verdict == PASS)
-			verdict = step_join(member[i], &group);
-	}
+	verdict = step_members(check, &group, member, limit);
 	if (verdict == PASS)
 		verdict = step_member(check, &member[limit]);
 	if (verdict == PASS)

@@ -126,6 +126,20 @@ enum verdict step_join_as(struct member *member, const union ibv_gid *group,
 			   member_join_as(member, group, flags, NULL));
 }
 
+enum verdict step_members(struct check *check, const union ibv_gid *group,
+			  struct member **members, int count)
+{
+	enum verdict verdict = PASS;
+	int i;
+
+	for (i = 0; i < count && verdict == PASS; i++) {
+		verdict = step_member(check, &members[i]);
+		if (verdict == PASS)
+			verdict = step_join(members[i], group);
+	}
+	return verdict;
+}
+
 enum verdict step_leave(struct member *member, const union ibv_gid *group)
 {
 	return bench_errno("rdma_leave_multicast", member_leave(member, group),
@@ -170,6 +184,14 @@ enum verdict step_full(struct check *check, const union ibv_gid *group,
 	if (verdict == PASS)
 		verdict = step_switch(group, true);
 	return verdict == PASS ? step_device(check, group, member) : verdict;
+}
+
+enum verdict step_full_member(struct check *check, const union ibv_gid *group,
+			      struct member **member)
+{
+	enum verdict verdict = step_members(check, group, member, 1);
+
+	return verdict == PASS ? step_full(check, group, *member) : verdict;
 }
 
 enum verdict step_nobody(struct check *check, const union ibv_gid *group,

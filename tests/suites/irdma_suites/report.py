@@ -26,14 +26,14 @@ class Report:
             self._write(f"[{elapsed // 60:2}:{elapsed % 60:02}] {text}")
 
     def add(self, where: str, outcome, defect=None) -> None:
-        """One result. `defect` says why it is known to fail on stock irdma."""
+        """One result. `defect` says why it is known to fail on a stock driver."""
         with self._lock:
             self._add(f"{where}: {outcome.name}", outcome, defect)
 
     def _add(self, name: str, outcome, defect) -> None:
         status, reason = outcome.status, outcome.reason
         if defect and status == FAIL:
-            status, reason = SKIP, f"defect of stock irdma: {defect} ({reason})"
+            status, reason = SKIP, f"known defect of a stock driver: {defect} ({reason})"
         elif defect and status == PASS:
             self.surprises.append(f"{name}: known to fail, passed: {defect}")
         self.counts[status] += 1
