@@ -188,6 +188,8 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
         command.append("--modules")
     if setting.snoop:
         command += ["--snoop", setting.snoop]
+    if setting.switches:
+        command += ["--switches", setting.switches]
     for pattern in allowed:
         command += ["--allow-warn", pattern]
     command += ["--", IN_GUEST, "--in-guest", *(["--long"] if long else []), *boot.suites]

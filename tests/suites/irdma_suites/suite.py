@@ -51,6 +51,8 @@ class Suite:
     card: str = ""
     #: How switches snoop, as `scripts/lab --snoop` takes it; empty if they do not.
     snoop: str = ""
+    #: What is at which of several linked switches, as `scripts/lab --switches` takes it.
+    switches: str = ""
     #: Kernel parameters.
     append: str = ""
     #: Whether guests need the project's modules (`lab-driver insert`) whatever the driver.
@@ -61,8 +63,8 @@ class Suite:
     @property
     def setting(self) -> tuple:
         """What suites in one boot have to agree on."""
-        return (self.guests, self.module_params, self.card, self.snoop, self.append,
-                self.modules, self.leaks)
+        return (self.guests, self.module_params, self.card, self.snoop, self.switches,
+                self.append, self.modules, self.leaks)
 
     def allowed(self, driver: str) -> tuple:
         """Patterns of kernel log lines that are no failure on this driver."""

@@ -47,6 +47,9 @@ class Planning(unittest.TestCase):
         boots = plan({"a": Suite("a", drivers=("irdma",)),
                       "b": Suite("b", drivers=("irdma",), snoop="interval=2,response=1")})
         self.assertEqual(len(boots), 2)
+        boots = plan({"a": Suite("a", drivers=("irdma",)),
+                      "b": Suite("b", drivers=("irdma",), switches="nic0/nic1")})
+        self.assertEqual(len(boots), 2)
 
     def test_only_one_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
