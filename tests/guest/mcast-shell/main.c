@@ -23,15 +23,19 @@
 static const char verbs_help[] =
 	"  open ID 4|6 [NETDEV|-]     make a UD queue pair; with an address on NETDEV,\n"
 	"                             with none, without NETDEV with any\n"
-	"  bind ID ADDRESS            make one by rdma_cm, with an address of ours\n"
+	"  bind ID ADDRESS [DEPTH]    make one by rdma_cm, with an address of ours\n"
 	"  join ID GROUP [send]       join by rdma_cm, send-only if asked, and wait for the\n"
 	"                             event; EPROTO if that is an error\n"
 	"  leave ID GROUP             leave by rdma_cm\n"
+	"  joins ID GROUP N           join N groups by rdma_cm, from GROUP on, and then wait\n"
+	"                             for all events\n"
+	"  leaves ID GROUP N          leave them\n"
 	"  attach ID GROUP [MLID]     attach it\n"
 	"  detach ID GROUP [MLID]     detach it\n"
 	"  address ID GROUP           make an address handle\n"
 	"  send ID GROUP N TOKEN      send N datagrams, the first with this token\n"
-	"  mark ID GROUP TOKEN        send a marker\n"
+	"  each ID GROUP N TOKEN      send one to each of N groups, from GROUP on\n"
+	"  mark ID ADDRESS TOKEN [QPN]  send a marker to a group, or to a queue pair\n"
 	"  collect ID TOKEN           say what came up to the marker with this token\n"
 	"  qkey ID VALUE              change the Q_Key in place\n"
 	"  fail ID                    move it to ERR\n"
@@ -62,6 +66,7 @@ struct request {
 	char *word[WORDS];
 	unsigned int words;
 	struct endpoint *endpoint;
+	uint32_t token;		/* of the next datagram of `each` */
 	char *more;
 	size_t more_bytes;
 };
@@ -120,7 +125,10 @@ static int do_bind(struct request *request)
 		return err;
 	err = member_bind(member, &gid);
 	if (!err)
-		err = member_endpoint(member, request->endpoint, DEFAULT_DEPTH);
+		err = member_endpoint(member, request->endpoint,
+				      request->words > 3 ?
+					      (uint32_t)number(request, 3) :
+					      DEFAULT_DEPTH);
 	if (err)
 		member_close(member);
 	else
@@ -160,6 +168,56 @@ static int do_leave(struct request *request)
 	return err ? err : member_leave(member, &gid);
 }
 
+/* Runs @step for each of the groups that word 2 begins and word 3 counts. */
+static int for_groups(struct request *request,
+		      int (*step)(struct request *request,
+				  const union ibv_gid *gid))
+{
+	unsigned long i, count = number(request, 3);
+	union ibv_gid gid;
+	int err = group(request, 2, &gid);
+
+	for (i = 0; i < count && !err; i++) {
+		err = step(request, &gid);
+		if (!++gid.raw[15])
+			gid.raw[14]++;
+	}
+	return err;
+}
+
+static int join_one(struct request *request, const union ibv_gid *gid)
+{
+	return member_join(member_of(request), gid, NULL);
+}
+
+static int leave_one(struct request *request, const union ibv_gid *gid)
+{
+	return member_leave(member_of(request), gid);
+}
+
+static int do_joins(struct request *request)
+{
+	struct member *member = member_of(request);
+	unsigned long i, count = number(request, 3);
+	struct member_event event;
+	int err;
+
+	if (!member->id)
+		return ENOENT;
+	err = for_groups(request, join_one);
+	for (i = 0; i < count && !err; i++) {
+		err = member_event(member, &event);
+		if (!err && event.type != RDMA_CM_EVENT_MULTICAST_JOIN)
+			err = EPROTO;
+	}
+	return err;
+}
+
+static int do_leaves(struct request *request)
+{
+	return member_of(request)->id ? for_groups(request, leave_one) : ENOENT;
+}
+
 static int do_attach(struct request *request)
 {
 	union ibv_gid gid;
@@ -186,30 +244,47 @@ static int do_address(struct request *request)
 	return err ? err : endpoint_address(request->endpoint, &gid);
 }
 
-static int send_to(struct request *request, uint32_t count, uint32_t token,
-		   bool marker)
-{
-	struct datagram datagram = {
-		.qpn = MULTICAST_QPN,
-		.qkey = DEFAULT_QKEY,
-		.length = 64,
-		.token = token,
-		.marker = marker,
-	};
-	int err = group(request, 2, &datagram.to);
-
-	return err ? err : endpoint_send(request->endpoint, &datagram, count);
-}
+static const struct datagram plain = {
+	.qpn = MULTICAST_QPN,
+	.qkey = DEFAULT_QKEY,
+	.length = 64,
+};
 
 static int do_send(struct request *request)
 {
-	return send_to(request, (uint32_t)number(request, 3),
-		    (uint32_t)number(request, 4), false);
+	struct datagram datagram = plain;
+	int err = group(request, 2, &datagram.to);
+
+	datagram.token = (uint32_t)number(request, 4);
+	return err ? err : endpoint_send(request->endpoint, &datagram,
+					 (uint32_t)number(request, 3));
+}
+
+static int send_one(struct request *request, const union ibv_gid *gid)
+{
+	struct datagram datagram = plain;
+
+	datagram.to = *gid;
+	datagram.token = request->token++;
+	return endpoint_send(request->endpoint, &datagram, 1);
+}
+
+static int do_each(struct request *request)
+{
+	request->token = (uint32_t)number(request, 4);
+	return for_groups(request, send_one);
 }
 
 static int do_mark(struct request *request)
 {
-	return send_to(request, 1, (uint32_t)number(request, 3), true);
+	struct datagram datagram = plain;
+	int err = group(request, 2, &datagram.to);
+
+	datagram.token = (uint32_t)number(request, 3);
+	datagram.marker = true;
+	if (request->words > 4)
+		datagram.qpn = (uint32_t)number(request, 4);
+	return err ? err : endpoint_send(request->endpoint, &datagram, 1);
 }
 
 static int do_collect(struct request *request)
@@ -383,10 +458,13 @@ static const struct verb {
 	{ "bind", do_bind, true, true },
 	{ "join", do_join, true, false },
 	{ "leave", do_leave, true, false },
+	{ "joins", do_joins, true, false },
+	{ "leaves", do_leaves, true, false },
 	{ "attach", do_attach, true, false },
 	{ "detach", do_detach, true, false },
 	{ "address", do_address, true, false },
 	{ "send", do_send, true, false },
+	{ "each", do_each, true, false },
 	{ "mark", do_mark, true, false },
 	{ "collect", do_collect, true, false },
 	{ "qkey", do_qkey, true, false },
