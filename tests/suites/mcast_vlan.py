@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Groups and VLANs: where the host has joined decides which packets a member gets."""
 
-import ipaddress
-import socket
-import struct
 from contextlib import ExitStack
 
+from irdma_suites.fabric import join
 from irdma_suites.shell import Shell
 from irdma_suites.suite import Suite
 
@@ -72,21 +70,6 @@ def group_of(family: int, number: int) -> str:
     return f"239.5.{number}.1" if family == 4 else f"ff0e::5:{number}"
 
 
-def join(g, group: str, vlan: int) -> socket.socket:
-    """Has the host join an IP group on an interface, for as long as the socket is open."""
-    index = socket.if_nametoindex(interface(g, vlan))
-    address = ipaddress.ip_address(group)
-    if address.version == 4:
-        joined = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        joined.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
-                          address.packed + bytes(4) + struct.pack("@i", index))
-    else:
-        joined = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-        joined.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
-                          address.packed + struct.pack("@I", index))
-    return joined
-
-
 def token_of(source: int) -> int:
     return 1000 + source
 
@@ -129,7 +112,7 @@ def _case(g, name: str, family: int, number: int, joins, served) -> None:
     faults = []
     with ExitStack() as joined, Shell(g.device) as shell:
         for vlan in joins:
-            joined.enter_context(join(g, group, vlan))
+            joined.enter_context(join(group, interface(g, vlan)))
         shell("open", 0, family)
         for one in (group, MARKERS[family]):
             if err := shell.err("attach", 0, one):
@@ -167,7 +150,7 @@ def _before_and_after(g, family: int) -> None:
             if err := shell.err("attach", place, group):
                 faults.append(f"attach {place} gives {err}")
             if place == 0:
-                joined.enter_context(join(g, group, 100))
+                joined.enter_context(join(group, interface(g, 100)))
         g.sync()
         g.sync()
         for place, served in ((0, SOURCES), (1, (100,))):
