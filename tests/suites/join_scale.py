@@ -50,7 +50,8 @@ def _held(g) -> dict:
     # each neighbour of the host, whoever needs it.
     counts = ("ceq_list", "arps") if g.driver == "irdma" else ("ceq_list",)
     shown = g.run("rdma", "resource", "show", g.device).stdout.split()
-    return {"card": {k: v for k, v in g.held().items() if k not in counts}, "resources": " ".join(shown[1:]),
+    return {"card": {k: v for k, v in g.held().items() if k not in counts},
+            "resources": " ".join(shown[1:]),
             "maddr": g.run("ip", "maddr", "show", "dev", g.netdev).stdout}
 
 
@@ -197,8 +198,9 @@ def _end(crowd: Crowd, before: dict) -> None:
     def clean() -> bool:
         after.update(_held(g))
         return after == before
-    g.check("card, kernel and interface hold what they held before", g.wait(clean, 30),
-            f"{ {key: (before[key], after[key]) for key in before if before[key] != after[key]} }")
+    done = g.wait(clean, 30)
+    more = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
+    g.check("card, kernel and interface hold what they held before", done, f"{more}")
     g.sync()
     if g.leads:
         left = {}
