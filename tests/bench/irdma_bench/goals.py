@@ -80,12 +80,12 @@ def _rate(results: Results) -> Goal:
     if all(work):
         said += (f"; a pair takes {work[0].median:.0f} against {work[1].median:.0f} "
                  "instructions")
-    for name, about in (("pair.own", "of them the driver's"), ("pair.doorbells", "doorbells"),
-                        ("rate.idle", "idle part of the processors")):
+    for name, what in (("pair.own", "of them the driver's"), ("pair.doorbells", "doorbells"),
+                       ("rate.idle", "idle part of the processors")):
         found = [results.get(name, d, threads=threads, one_group=False)
                  for d in ("irdma_rs", "irdma")]
         if all(found):
-            said += f", {about} {found[0].median:.4g} against {found[1].median:.4g}"
+            said += f", {what} {found[0].median:.4g} against {found[1].median:.4g}"
     return _judge(about, ratio >= 2, said)
 
 

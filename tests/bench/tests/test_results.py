@@ -35,6 +35,14 @@ class GoalsTest(unittest.TestCase):
     def test_all_are_met_exactly_at_the_limit(self):
         self.assertEqual(self.verdicts(results()), [goals.MET] * 4)
 
+    def test_a_goal_keeps_its_name_beside_what_explains_it(self):
+        found = results()
+        for driver in ("irdma_rs", "irdma"):
+            found.add("rate.idle", "part", driver, [0.1], threads=16, one_group=False)
+        rate = goals.judge(found)[-1]
+        self.assertIn("twice stock irdma's pairs", rate.about)
+        self.assertIn("idle part of the processors 0.1 against 0.1", rate.measured)
+
     def test_each_is_missed_just_beyond(self):
         for place, change in enumerate(({"many": 131}, {"ops": 1.1}, {"coherent": 257},
                                         {"rate": 199.0})):
