@@ -13,7 +13,6 @@ SUITE = Suite(
     about="200 groups joined by one process, 8 processes in one group on 3 guests; links "
           "and switches go and come back; nothing stays behind",
     guests=3,
-    drivers=("irdma_rs",),
     snoop="interval=5,response=1",
     switches="nic0,nic1/nic2",
     timeout=300)

@@ -13,7 +13,6 @@ SUITE = Suite(
     about="link, interface, addresses, MTU and MAC change under attached groups: events, "
           "state, GIDs, traffic",
     guests=3,
-    drivers=("irdma_rs",),
     snoop="interval=5,response=1",
     switches="nic0,nic1/nic2",
     timeout=300)
