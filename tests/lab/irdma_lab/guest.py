@@ -41,6 +41,8 @@ LEAK_PARAMETERS = [
     # it has given out ("sheaves"), and kmemleak takes those for references.
     "slab_debug=F",
 ]
+#: What a guest is at before its first program says what it is at.
+BOOTING = "starting"
 #: Seconds a guest has to power off after its command.
 POWEROFF_TIMEOUT = 30.0
 
@@ -100,6 +102,8 @@ class Result:
     #: Why the guest failed, one line each; empty when all is well.
     reasons: list = None
     log: Path = None
+    #: Whether it died before its first program, and the emulator is to blame.
+    stillborn: bool = False
 
     @property
     def ok(self) -> bool:
@@ -125,7 +129,9 @@ class Guest:
         self._exited = asyncio.Event()
         self._out_open = False
         self._out_closed = asyncio.Event()
-        self.stage = "starting"
+        self.stage = BOOTING
+        #: Whether its command has been started.
+        self.began = False
         self.process = None
 
     # -- before the start ---------------------------------------------------
@@ -236,6 +242,7 @@ class Guest:
             word, _, rest = raw.decode(errors="replace").strip().partition(" ")
             if word == "stage":
                 self.stage = rest
+                self.began |= rest == "running the command"
                 self._session.note(f"guest {self.node}: {rest}")
             elif word == "error":
                 self._errors.append(rest)
@@ -318,7 +325,8 @@ class Guest:
             reasons.append(f"kernel log, {finding}")
         if len(bad) > 5:
             reasons.append(f"kernel log, {len(bad) - 5} more such lines")
-        return Result(self.node, self._status, reasons, self.log)
+        stillborn = self.stage == BOOTING and klog.died_of_emulator(self.log)
+        return Result(self.node, self._status, reasons, self.log, stillborn)
 
     async def stop(self) -> None:
         """End it, however far it is."""

@@ -43,6 +43,10 @@ HARMLESS = [(re.compile(pattern), why) for pattern, why in (
     (r"TSC doesn't count with P0 frequency", "the emulated processor's clock"),
 )]
 
+#: How a kernel dies of the emulator's making, before any program runs: two processors, of which
+#: one patches the code that the other is in. Seen of the stock kernel on a busy machine.
+_EMULATOR = re.compile(r"\bOops: int3\b")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -87,3 +91,14 @@ def scan_file(path: Path, allowed=()) -> list:
     except OSError as error:
         return [Finding("no log", 0, f"{path}: {error.strerror}")]
     return scan(data.decode(errors="replace"), allowed)
+
+
+def died_of_emulator(path: Path) -> bool:
+    """Whether this is the log of a kernel that the emulator brought down.
+
+    To be asked only of a guest that has not come to its first program.
+    """
+    try:
+        return bool(_EMULATOR.search(path.read_text(errors="replace")))
+    except OSError:
+        return False

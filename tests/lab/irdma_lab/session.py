@@ -20,6 +20,8 @@ from .options import Options
 
 #: Exit statuses of the lab.
 OK, FAILED, UNUSABLE, TIMED_OUT, INTERRUPTED = 0, 1, 2, 124, 130
+#: Times that a run is begun again because the emulator brought a guest down at boot.
+REPEATS = 2
 
 
 class Session:
@@ -37,6 +39,7 @@ class Session:
         self._verbose = verbose
         self._start = time.monotonic()
         self._consoles = None
+        self._repeats = 0
         self._ensure_parts()
 
     def _ensure_parts(self) -> None:
@@ -125,6 +128,13 @@ class Session:
 
     def execute(self) -> int:
         """Run it; returns the exit status. Nothing is left when this returns."""
+        self._repeats = REPEATS
+        while (status := self._once()) is None:
+            self._repeats -= 1
+        return status
+
+    def _once(self):
+        """One run; the exit status, or None if it is to be done again."""
         about = {"driver": self.options.driver, "guests": self.options.guests,
                  "command": self.options.command}
         self._start = time.monotonic()
@@ -135,7 +145,7 @@ class Session:
         finally:
             self.run.remove()
 
-    async def _main(self) -> int:
+    async def _main(self):
         task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -164,7 +174,7 @@ class Session:
             if self._consoles:
                 self._consoles.close()
 
-    async def _run(self) -> int:
+    async def _run(self):
         options = self.options
         self.share = options.share.resolve() if options.share else self.run.path / "share"
         self.share.mkdir(exist_ok=True)
@@ -196,8 +206,11 @@ class Session:
             while pending & set(finishes):
                 done, pending = await asyncio.wait(
                     pending, return_when=asyncio.FIRST_COMPLETED)
-                for task in done - {rack_end}:
-                    ok &= self._report(task.result())
+                results = [task.result() for task in done - {rack_end}]
+                if any(map(self._is_repeated, results)):
+                    return None
+                for result in results:
+                    ok &= self._report(result)
                 if rack_end in done and pending:
                     self.say(rack_end.result())
                     return FAILED
@@ -206,6 +219,15 @@ class Session:
             rack_end.cancel()
             for task in finishes:
                 task.cancel()
+
+    def _is_repeated(self, result) -> bool:
+        """Whether to begin again after this end of a guest; no command has been started then."""
+        if (not result.stillborn or not self._repeats or self.interactive
+                or any(guest.began for guest in self.guests)):
+            return False
+        self.say(f"guest {result.node}: the emulator brought its kernel down at boot, "
+                 f"starting all again (kernel log: {result.log})")
+        return True
 
     def _report(self, result) -> bool:
         if result.ok:
