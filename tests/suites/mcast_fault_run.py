@@ -6,14 +6,14 @@ struck, until there was none left to strike: so no operation is forgotten. After
 the device has to hold what the caller was told, and the same call, repeated, has to work.
 """
 
-import socket
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from irdma_suites import driver
+from irdma_suites.fabric import interface, join
 from irdma_suites.shell import Shell
-from irdma_suites.suite import Suite, module
+from irdma_suites.suite import Suite
 
 SUITE = Suite(
     about="the n-th operation of attach and detach fails, is late or lost, for each n",
@@ -167,7 +167,7 @@ def guest(g) -> None:
     for scene in scenes():
         with ExitStack() as joined:
             for vlan in scene.joined:
-                joined.enter_context(_join(g, scene.group, vlan))
+                joined.enter_context(join(scene.group, interface(g, vlan)))
             total += _repeat(g, scene, "refused", _refused)
             total += _repeat(g, scene, "answered late", _late)
             if g.kernel == "debug":
@@ -190,10 +190,6 @@ def _vlans(g) -> None:
         name = f"{g.netdev}.{vlan}"
         g.run("ip", "link", "add", "link", g.netdev, "name", name, "type", "vlan", "id", vlan)
         g.succeeds(f"interface of VLAN {vlan}", "ip", "link", "set", name, "up")
-
-
-def _join(g, group: str, vlan: int) -> socket.socket:
-    return module("mcast_vlan").join(g, group, vlan)
 
 
 def _repeat(g, scene: Scene, way: str, strike) -> int:

@@ -3,7 +3,7 @@
 
 from contextlib import ExitStack
 
-from irdma_suites.fabric import join
+from irdma_suites.fabric import interface, join
 from irdma_suites.shell import Shell
 from irdma_suites.suite import Suite
 
@@ -60,10 +60,6 @@ def guest(g) -> None:
 def addresses(g, vlan: int) -> tuple:
     """Ours on a VLAN."""
     return f"10.99.{vlan}.{g.node + 1}/24", f"fd99:{vlan}::{g.node + 1}/64"
-
-
-def interface(g, vlan: int) -> str:
-    return f"{g.netdev}.{vlan}" if vlan else g.netdev
 
 
 def group_of(family: int, number: int) -> str:

@@ -10,6 +10,11 @@ from contextlib import contextmanager
 BOTH = (0, 1)
 
 
+def interface(g, vlan: int) -> str:
+    """The interface of a VLAN of the card; 0 is the card's own."""
+    return f"{g.netdev}.{vlan}" if vlan else g.netdev
+
+
 def join(group: str, interface: str) -> socket.socket:
     """Has the host join an IP group on an interface, for as long as the socket is open."""
     index = socket.if_nametoindex(interface)
