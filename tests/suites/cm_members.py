@@ -12,7 +12,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="join, join_ex, leave and attach as their man pages say, behind a snooping switch",
     guests=2,
-    drivers=("irdma_rs", "irdma", "rxe"),
+    on_request=("rxe",),
     kernels=("stock", "debug"),
     snoop="interval=2,response=1,fast_leave=true",
     timeout=300)

@@ -9,7 +9,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="mckey, udaddy, perftest's groups and rdma-core's own tests, behind a snooping switch",
     guests=2,
-    drivers=("irdma_rs", "irdma", "rxe"),
+    on_request=("rxe",),
     snoop="interval=2,response=1,fast_leave=true",
     timeout=300,
     stock_defects={

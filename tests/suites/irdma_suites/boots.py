@@ -58,12 +58,13 @@ def settings(suite: Suite, drivers=None, kernels=None):
     """(driver, kernel) of each run of a suite; only these drivers and kernels, if given.
 
     If no kernels are given, those on the debug kernel only where a suite wants them each
-    time.
+    time, and drivers that are for the asking not at all.
     """
+    known = suite.drivers + (suite.on_request if drivers else ())
     for kernel in suite.kernels:
         if kernel == "debug" and not kernels and not suite.debug_each_time:
             continue
-        for driver in suite.drivers:
+        for driver in known:
             if drivers and driver.split(",")[0] not in drivers:
                 continue
             if kernels and kernel not in kernels:
@@ -93,7 +94,8 @@ def complaint(suites: dict, boots: list, asked) -> str:
     if not boots:
         return "no suite has such a run: the debug kernel is for irdma_rs"
     return "; ".join(
-        f"{name} has no such run: it is for {', '.join(suites[name].drivers)}, on the "
+        f"{name} has no such run: it is for "
+        f"{', '.join(suites[name].drivers + suites[name].on_request)}, on the "
         f"{' and '.join(suites[name].kernels)} kernel"
         for name in asked if not any(name in boot.suites for boot in boots))
 

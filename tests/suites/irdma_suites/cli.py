@@ -83,7 +83,8 @@ def _coverage(folders) -> int:
 def show(suites: dict) -> None:
     for name, one in suites.items():
         print(f"{name:16} {one.about}\n{'':16} {one.guests} guests; "
-              + "; ".join(one.drivers) + "; on kernel " + ", ".join(one.kernels)
+              + "; ".join([*one.drivers, *(f"--driver {d}" for d in one.on_request)])
+              + "; on kernel " + ", ".join(one.kernels)
               + (" each time" if one.debug_each_time else ""))
 
 

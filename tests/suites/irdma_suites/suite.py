@@ -24,6 +24,9 @@ class Suite:
     guests: int = 2
     #: Drivers to run on, each as `scripts/lab --driver` takes it.
     drivers: tuple = ("irdma_rs", "irdma")
+    #: More drivers, to run on only when they are asked for by `--driver`: what they do is worth
+    #: knowing, and not the time that `make test` would take for it.
+    on_request: tuple = ()
     #: Kernels to run on: "stock", and "debug" for irdma_rs with KASAN, lockdep, kmemleak and
     #: the other detectors (`scripts/lab --kernel debug --leaks`). Stock irdma is not run on
     #: the debug kernel, and `judge` compares runs on the stock kernel only.

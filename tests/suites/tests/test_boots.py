@@ -55,6 +55,12 @@ class Planning(unittest.TestCase):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
         self.assertEqual([b.driver for b in boots], ["irdma,rxe"])
 
+    def test_some_drivers_are_for_the_asking(self):
+        suites = {"a": Suite("a", on_request=("rxe",))}
+        self.assertEqual([b.driver for b in plan(suites)], ["irdma_rs", "irdma"])
+        self.assertEqual([b.driver for b in plan(suites, ["rxe"])], ["rxe"])
+        self.assertEqual([b.driver for b in plan(suites, ["irdma", "rxe"])], ["irdma", "rxe"])
+
     def test_debug_kernel_is_for_our_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs", "irdma", "irdma_rs,rxe"),
                                  kernels=("stock", "debug"), debug_each_time=True)})
