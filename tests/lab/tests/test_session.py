@@ -47,6 +47,7 @@ class Repeats(unittest.TestCase):
         self.assertFalse(is_repeated(a_session(interactive=True), STILLBORN))
 
     def test_not_for_ever(self):
+        self.assertFalse(is_repeated(a_session(repeats=0), STILLBORN))
         made, runs = a_session(), []
 
         def once():
