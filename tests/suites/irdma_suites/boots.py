@@ -172,7 +172,7 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
     """Boot guests, run their suites, report every result. `folder` keeps it all.
 
     With `long` what is repeated is repeated as often as was ever asked for. With
-    `coverage`, guests keep counters of what ran, and do not look for leaks.
+    `coverage`, guests keep counters of what ran as well.
     """
     share, pcap = folder / "share", folder / "share/pcap"
     pcap.mkdir(parents=True)
@@ -185,7 +185,7 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
                "--append", setting.append, "--card", setting.card]
     if boot.kernel != "stock":
         command += ["--kernel", boot.kernel]
-        command += ["--coverage"] if coverage else ["--leaks"] * setting.leaks
+        command += ["--leaks"] * setting.leaks + ["--coverage"] * coverage
     if setting.modules:
         command.append("--modules")
     if setting.snoop:

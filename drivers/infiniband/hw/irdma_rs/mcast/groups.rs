@@ -27,11 +27,13 @@ use super::{
         GroupKey,
         Number, //
     },
-    index::GroupIndex,
-    list::{
+    hardware::{
         Command,
         Failure,
-        Hardware,
+        Hardware, //
+    },
+    index::GroupIndex,
+    list::{
         List,
         Occasion, //
     },

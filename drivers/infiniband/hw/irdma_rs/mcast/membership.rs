@@ -26,10 +26,8 @@ use super::{
         GroupKey,
         Number, //
     },
-    list::{
-        Hardware,
-        List, //
-    },
+    hardware::Hardware,
+    list::List,
     vlan::Vlans, //
 };
 

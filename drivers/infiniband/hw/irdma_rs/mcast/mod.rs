@@ -6,7 +6,8 @@
 //! - `index`: the device's names of groups;
 //! - `context`: the member list as the device reads it;
 //! - `group`: who is attached to one group, and what the device was last told;
-//! - `list`: all groups of a device, whatever carries out their commands;
+//! - `hardware`: what carries out their commands;
+//! - `list`: all groups of a device;
 //! - `vlan`: which VLANs' packets a group takes;
 //! - `membership`: what one queue pair has attached;
 //! - `groups`: the list with the device behind it;
@@ -20,6 +21,7 @@
 pub(crate) mod context;
 pub(crate) mod group;
 pub(crate) mod groups;
+pub(crate) mod hardware;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mac;

@@ -39,12 +39,12 @@ use crate::mcast::{
         GroupKey,
         Number, //
     },
-    index::GroupIndex,
-    list::{
+    hardware::{
         Command,
         Failure,
         Hardware, //
     },
+    index::GroupIndex,
 };
 
 /// How often commands fail, in permille.

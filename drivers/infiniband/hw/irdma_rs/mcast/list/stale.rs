@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Groups whose last command the device refused, and when it is asked again.
+
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    },
+    time::{
+        Delta,
+        Instant, //
+    },
+};
+
+use super::List;
+use crate::mcast::{
+    group::{
+        Group,
+        Number,
+        Phase,
+        State, //
+    },
+    hardware::Hardware,
+};
+
+/// Refusals after which a group is quarantined.
+pub(crate) const PATIENCE: u32 = 8;
+
+/// Refusals after which [`List::retry`] gives up for this time.
+pub(super) const REFUSALS_PER_RETRY: u32 = 2;
+
+/// Why commands that were refused are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// A queue pair goes away, which the device should not deliver to any more.
+    Cleanup,
+    /// There is no free index.
+    Shortage,
+    /// The device was not asked for so long.
+    Overdue(Delta),
+    /// The driver goes away.
+    Last,
+}
+
+impl<N: Number + Unpin, S: Unpin> List<N, S> {
+    /// Enters the group among the stale ones or takes it from there, as it is now.
+    ///
+    /// `owner` is what to enter; without it the group is taken away whatever its state.
+    pub(super) fn note(
+        &self,
+        group: &Group<N, S>,
+        state: &mut State<N, S>,
+        owner: Option<&Arc<Group<N, S>>>,
+    ) {
+        let stale = owner.filter(|_| state.is_stale());
+
+        if stale.is_some() == state.queued.is_some() {
+            state.queued = stale.map(|_| Instant::now());
+            return;
+        }
+        let mut inner = self.inner.lock();
+        let removed = match stale {
+            Some(owner) => {
+                // There is room for every group in the list.
+                let queued = inner.stale.push_within_capacity(owner.clone()).is_ok();
+                state.queued = queued.then(Instant::now);
+                None
+            }
+            None => {
+                state.queued = None;
+                let place = inner.stale.iter().position(|g| core::ptr::eq(&**g, group));
+                place.and_then(|place| inner.stale.remove(place).ok())
+            }
+        };
+        // CAST: At most as many as there are indexes.
+        self.stale.store(inner.stale.len() as u32, Relaxed);
+        drop(inner);
+        drop(removed);
+    }
+
+    /// Repeats commands that the device refused when members left, with few refusals at a time:
+    /// a device that goes on refusing costs little.
+    pub(crate) fn retry<H: Hardware<Share = S>>(&self, hw: &H, occasion: Occasion) {
+        let mut refusals = 0;
+
+        for _ in 0..self.stale.load(Relaxed) {
+            let Some(group) = self.next_stale() else {
+                return;
+            };
+            let mut state = group.state.lock();
+            if state.phase != Phase::Live || !state.is_stale() {
+                continue;
+            }
+            let due = match occasion {
+                Occasion::Cleanup => state.refusals < PATIENCE,
+                Occasion::Overdue(time) => state.queued.is_some_and(|at| at.elapsed() >= time),
+                Occasion::Shortage | Occasion::Last => true,
+            };
+            if !due {
+                continue;
+            }
+            match self.settle(hw, &group, &mut state) {
+                Ok(()) if occasion == Occasion::Shortage && state.phase == Phase::Retired => return,
+                Ok(()) => {}
+                Err(_) => refusals += 1,
+            }
+            if refusals >= REFUSALS_PER_RETRY && occasion != Occasion::Last {
+                return;
+            }
+        }
+    }
+
+    /// Returns the stale group that has waited for longest; it waits for longest no more.
+    fn next_stale(&self) -> Option<Arc<Group<N, S>>> {
+        let mut inner = self.inner.lock();
+        let group = inner.stale.remove(0).ok()?;
+
+        // Where one was taken from there is room for one.
+        inner.stale.push_within_capacity(group.clone()).ok()?;
+        Some(group)
+    }
+}
