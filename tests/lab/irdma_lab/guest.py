@@ -43,6 +43,8 @@ LEAK_PARAMETERS = [
 ]
 #: What a guest is at before its first program says what it is at.
 BOOTING = "starting"
+#: Seconds it may be at that; a busy machine needs a tenth of them.
+BOOT_TIMEOUT = 180.0
 #: Seconds a guest has to power off after its command.
 POWEROFF_TIMEOUT = 30.0
 
@@ -102,7 +104,7 @@ class Result:
     #: Why the guest failed, one line each; empty when all is well.
     reasons: list = None
     log: Path = None
-    #: Whether it died before its first program, and the emulator is to blame.
+    #: Whether it got to no program at all, and the emulator is to blame.
     stillborn: bool = False
 
     @property
@@ -132,6 +134,7 @@ class Guest:
         self.stage = BOOTING
         #: Whether its command has been started.
         self.began = False
+        self._stuck = False
         self.process = None
 
     # -- before the start ---------------------------------------------------
@@ -290,6 +293,7 @@ class Guest:
         exited = asyncio.ensure_future(self._exited.wait())
         reasons, limit = [], POWEROFF_TIMEOUT * self._session.options.slowness
         try:
+            reasons += await self._boot({ended, exited})
             await asyncio.wait({ended, exited}, return_when=asyncio.FIRST_COMPLETED)
             # Death without a word may only have outrun the word.
             if not ended.done():
@@ -304,10 +308,26 @@ class Guest:
             exited.cancel()
             if not ended.done():
                 ended.cancel()
+        # Whoever waits for it need not any more.
+        self._session.barriers.leave(self.node)
         if self._out_open and ended.done():
             # What is under way comes before the verdict.
             await self._out_closed.wait()
         return self.judge(reasons)
+
+    async def _boot(self, ends) -> list:
+        """Wait until one of `ends` is there or the first program is; end what hangs.
+
+        Returns what is to be said of it: of the kernels that the lab boots none hangs
+        before its first program by itself.
+        """
+        limit = BOOT_TIMEOUT * self._session.options.slowness
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED, timeout=limit)
+        if self.stage != BOOTING or any(end.done() for end in ends):
+            return []
+        self._stuck = True
+        await process.stop(self.process)
+        return [f"hung for {limit:.0f} s while: {self.stage}"]
 
     def judge(self, reasons: list) -> Result:
         """The result of a guest that has ended, or is given up for `reasons`."""
@@ -325,7 +345,8 @@ class Guest:
             reasons.append(f"kernel log, {finding}")
         if len(bad) > 5:
             reasons.append(f"kernel log, {len(bad) - 5} more such lines")
-        stillborn = self.stage == BOOTING and klog.died_of_emulator(self.log)
+        stillborn = self.stage == BOOTING and (
+            self._stuck or klog.died_of_emulator(self.log))
         return Result(self.node, self._status, reasons, self.log, stillborn)
 
     async def stop(self) -> None:

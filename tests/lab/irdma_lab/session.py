@@ -20,7 +20,7 @@ from .options import Options
 
 #: Exit statuses of the lab.
 OK, FAILED, UNUSABLE, TIMED_OUT, INTERRUPTED = 0, 1, 2, 124, 130
-#: Times that a run is begun again because the emulator brought a guest down at boot.
+#: Times that a run is begun again because the emulator did not get a guest's kernel up.
 REPEATS = 2
 
 
@@ -225,8 +225,8 @@ class Session:
         if (not result.stillborn or not self._repeats or self.interactive
                 or any(guest.began for guest in self.guests)):
             return False
-        self.say(f"guest {result.node}: the emulator brought its kernel down at boot, "
-                 f"starting all again (kernel log: {result.log})")
+        self.say(f"guest {result.node}: its kernel did not get up in the emulator, "
+                 f"starting all again: {result.reasons[0]} (kernel log: {result.log})")
         return True
 
     def _report(self, result) -> bool:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run is begun again when the emulator failed it, and only then."""
 
+import asyncio
 import contextlib
 import io
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
+from unittest import mock
 
-from irdma_lab import klog, session
+from irdma_lab import guest, klog, session
+from irdma_lab.barrier import Barriers
 from irdma_lab.guest import Result
 
 STILLBORN = Result(1, None, ["died while: starting"], Path("guest1.log"), stillborn=True)
@@ -30,6 +33,46 @@ def is_repeated(made, result) -> bool:
         answer = made._is_repeated(result)
     assert answer == ("guest1.log" in said.getvalue())
     return answer
+
+
+async def end_of(program, stage: str) -> tuple:
+    """How a guest ends whose QEMU is `program`, and what was said to who waits for it."""
+    told = []
+    made = guest.Guest.__new__(guest.Guest)
+    made.seat, made.node, made.log, made.stage = None, 1, Path("none"), stage
+    made._qemu_log, made._status, made._errors, made._stuck = Path("none"), None, [], False
+    made._out_open, made._exited = False, asyncio.Event()
+    barriers = Barriers(2, lambda node, ticket, text: told.append((node, text)))
+    made._session = SimpleNamespace(barriers=barriers, allowed=[],
+                                    options=SimpleNamespace(slowness=1))
+    barriers.arrive(0, "up", "ticket")
+    made.process = await guest.process.spawn(program)
+    return await made.finish(), told
+
+
+class Boots(unittest.TestCase):
+    """A guest that hangs before its first program, or later, or ends."""
+
+    def end_of(self, program, stage):
+        with mock.patch.object(guest, "BOOT_TIMEOUT", 0.2):
+            return asyncio.run(end_of(program, stage))
+
+    def test_hangs(self):
+        result, told = self.end_of(["sleep", "1000"], guest.BOOTING)
+        self.assertTrue(result.stillborn)
+        self.assertRegex(result.reasons[0], "hung .* while: starting")
+        self.assertEqual(told, [(0, "gone 1")])
+
+    def test_is_on_its_way(self):
+        result, told = self.end_of(["sleep", "1"], "loading driver irdma_rs")
+        self.assertFalse(result.stillborn)
+        self.assertRegex(result.reasons[0], "died while: loading")
+        self.assertEqual(told, [(0, "gone 1")])
+
+    def test_ends(self):
+        result, _ = self.end_of(["true"], guest.BOOTING)
+        self.assertFalse(result.stillborn)
+        self.assertRegex(result.reasons[0], "died while: starting")
 
 
 class Repeats(unittest.TestCase):
