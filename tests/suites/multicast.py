@@ -21,10 +21,16 @@ SUITE = Suite(
     })
 
 
+#: Bursts of 100 datagrams for 8 members of which one is bad; `--long` sends 100,000 for each
+#: of the three ways of being so.
+BURSTS, BURSTS_LONG = 2, 334
+
+
 def guest(g) -> None:
     """Node 0 leads, the others follow."""
     if g.leads:
-        g.ktap("one node", "mcast-check", "--limits")
+        g.ktap("one node", "mcast-check", "--limits", "--bursts",
+               BURSTS_LONG if g.long else BURSTS)
     g.sync()
     _between(g, "two nodes")
 

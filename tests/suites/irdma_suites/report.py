@@ -55,7 +55,8 @@ class Report:
             self._write(f"note: {text}")
         for name, reason in self.failures:
             self._write(f"FAILED: {name}: {reason}")
+        elapsed = int(time.monotonic() - self._start)
         self._write(f"{self.counts[PASS]} passed, {self.counts[FAIL]} failed, "
-                    f"{self.counts[SKIP]} skipped")
+                    f"{self.counts[SKIP]} skipped, after {elapsed // 60}:{elapsed % 60:02}")
         # Nothing run is nothing shown.
         return 0 if self.counts[PASS] and not self.counts[FAIL] else 1
