@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A program that runs beside the suite."""
 
+import os
 import subprocess
 import tempfile
 
@@ -13,14 +14,15 @@ class Background:
         self._words = [str(w) for w in words]
         self._slowness = slowness
         # A file and no pipe, so that it can be looked at while the program writes on.
-        self._file = tempfile.TemporaryFile("w+", errors="replace")
+        self._file = tempfile.TemporaryFile()
         self.process = subprocess.Popen(self._words, stdin=subprocess.DEVNULL,
                                         stdout=self._file, stderr=subprocess.STDOUT)
 
     def said(self) -> str:
         """Its output up to now."""
-        self._file.seek(0)
-        return self._file.read()
+        # At its own place: where the file stands is where the program writes next.
+        file = self._file.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def finish(self, timeout: float = 60.0) -> subprocess.CompletedProcess:
         """Wait for its end, as Guest.run() does: status 124 if that does not come."""
