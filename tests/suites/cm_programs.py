@@ -11,10 +11,14 @@ SUITE = Suite(
     guests=2,
     on_request=("rxe",),
     snoop="interval=2,response=1,fast_leave=true",
-    timeout=300,
+    timeout=600,
     stock_defects={
         r"^perftest leaves the ARP table":
             "what address handles enter in the ARP table is never taken back (irdma_add_arp)",
+        # Now and then: see tests/suites/mcast_races.py.
+        r"^rdma-core: test_rdmacm_async_.*multicast_traffic$":
+            "two processes attach to one group, or leave it, at once: its list of members is "
+            "rewritten while the device reads it (irdma_mcast_cqp_op, irdma_create_mg_ctx)",
     },
     rxe_defects={
         r"^mckey (between guests: (sender joins send-only|both by their routes)"
@@ -33,6 +37,11 @@ SUITE = Suite(
 
 #: rdma-core's tests that fit: multicast, and datagrams by rdma_cm.
 PYVERBS = ("multicast", "async_udp_traffic")
+#: Seconds for what takes a few: to end what hangs, on a machine that others load.
+LIMIT = 120
+#: The same for rdma-core's tests: before the first, Python compiles all 57 files of them, which
+#: takes 15 seconds of a guest that has a processor for itself.
+PYVERBS_LIMIT = 300
 #: errno of a group that RoCEv2 cannot join through rdma_cm; of the kernel's own.
 ENOTSUPP = "Unknown error 524"
 
@@ -44,6 +53,11 @@ def guest(g) -> None:
     _udaddy(g)
     _perftest(g)
     _pyverbs(g)
+
+
+def _comes(g, name: str, condition) -> None:
+    """A test that is a condition's coming true."""
+    g.check(name, g.wait(condition, LIMIT), f"not in {LIMIT} s")
 
 
 # -- mckey ------------------------------------------------------------------
@@ -74,8 +88,8 @@ def _mckey(g) -> None:
         for name, options in (("plain", here), ("sender joins send-only", (*here, "-o"))):
             group = f"239.79.2.{len(name)}"
             with Background("mckey", "-m", group, *here) as receiver:
-                g.check(f"mckey within a guest: {name}: receiver is ready",
-                        g.wait(lambda at=group: _ready(g, at)), "not in 30 s")
+                _comes(g, f"mckey within a guest: {name}: receiver is ready",
+                       lambda at=group: _ready(g, at))
                 g.succeeds(f"mckey within a guest: {name}: sender", "mckey", "-m", group,
                            "-s", *options)
                 _ended(g, f"mckey within a guest: {name}: receiver", receiver)
@@ -99,12 +113,10 @@ def _exchange(g, name: str, group: str, receiver, sender, members: int) -> None:
     """Node 0 receives what node 1 sends, through the switch."""
     if g.leads:
         with Background("mckey", "-m", group, *receiver) as background:
-            g.check(f"{name}: receiver is ready", g.wait(lambda: _ready(g, group, members)),
-                    "not in 30 s")
+            _comes(g, f"{name}: receiver is ready", lambda: _ready(g, group, members))
             g.sync()
             _ended(g, f"{name}: receiver", background)
-        g.check(f"{name}: switch hears of its end", g.wait(lambda: not g.subscribed(group)),
-                "not in 30 s")
+        _comes(g, f"{name}: switch hears of its end", lambda: not g.subscribed(group))
     else:
         g.sync()
         g.succeeds(f"{name}: sender", "mckey", "-m", group, "-s", *sender)
@@ -112,7 +124,7 @@ def _exchange(g, name: str, group: str, receiver, sender, members: int) -> None:
 
 
 def _ended(g, name: str, background: Background) -> None:
-    done = background.finish(30)
+    done = background.finish(LIMIT)
     g.check(name, done.returncode == 0,
             f"status {done.returncode}: " + " | ".join(done.stdout.splitlines()[-4:]))
 
@@ -131,7 +143,7 @@ def _mckey_refused(g) -> None:
              "Operation not supported"),
             ("a message longer than the MTU", (*group, *here, "-s", "-S", 4097),
              "larger than active mtu")):
-        done = g.run("mckey", *words, timeout=20)
+        done = g.run("mckey", *words, timeout=LIMIT)
         g.check(f"mckey: {name} is refused: {error}",
                 done.returncode not in (0, 124) and error in done.stdout,
                 f"status {done.returncode}: {done.stdout[-300:]}")
@@ -150,8 +162,8 @@ def _udaddy(g) -> None:
             _service(g, f"udaddy between guests: {family}, {name}", ours, theirs, options)
         if g.leads:
             with Background("udaddy", "-b", ours) as server:
-                g.check(f"udaddy within a guest: {family}: server listens",
-                        g.wait(lambda: _listens(g)), "not in 30 s")
+                _comes(g, f"udaddy within a guest: {family}: server listens",
+                       lambda: _listens(g))
                 g.succeeds(f"udaddy within a guest: {family}: client", "udaddy", "-b", ours,
                            "-s", ours)
                 _ended(g, f"udaddy within a guest: {family}: server", server)
@@ -162,7 +174,7 @@ def _service(g, name: str, ours: str, theirs: str, options) -> None:
     # What the server gets is what the client sends: they have to agree.
     if g.leads:
         with Background("udaddy", "-b", ours, *options) as server:
-            g.check(f"{name}: server listens", g.wait(lambda: _listens(g)), "not in 30 s")
+            _comes(g, f"{name}: server listens", lambda: _listens(g))
             g.sync()
             _ended(g, f"{name}: server", server)
     else:
@@ -187,13 +199,13 @@ def _perftest(g) -> None:
         name = f"perftest: its default group over an {family} address"
         if g.leads:
             with Background(*words) as server:
-                g.check(f"{name}: server listens",
-                        g.wait(lambda: ":18515" in g.run("ss", "-Hltn").stdout), "not in 30 s")
+                _comes(g, f"{name}: server listens",
+                       lambda: ":18515" in g.run("ss", "-Hltn").stdout)
                 g.sync()
-                done = server.finish(20)
+                done = server.finish(LIMIT)
         else:
             g.sync()
-            done = g.run(*words, g.peers[0], timeout=20)
+            done = g.run(*words, g.peers[0], timeout=LIMIT)
         said = f"status {done.returncode}: {done.stdout[-300:]}"
         if fine:
             g.check(f"{name} works", done.returncode == 0, said)
@@ -218,15 +230,16 @@ _VERDICT = re.compile(r"^(test_\w+) \(.*?\)(?:\n.*?)? \.\.\. (?:.*\n)*?(ok|FAIL|
 
 def _pyverbs(g) -> None:
     if g.leads:
+        only = [word for name in PYVERBS for word in ("-k", name)]
+        done = g.run("python3", "/opt/rdma-core/tests/run_tests.py", "--dev", g.device, "-v",
+                     *only, timeout=PYVERBS_LIMIT)
+        found = _VERDICT.findall(done.stdout)
         for words in PYVERBS:
-            done = g.run("python3", "/opt/rdma-core/tests/run_tests.py", "--dev", g.device,
-                         "-v", "-k", words, timeout=60)
-            found = _VERDICT.findall(done.stdout)
-            g.check(f"rdma-core's tests of {words}: there are some", bool(found),
-                    done.stdout[-400:])
-            for name, verdict in found:
-                if verdict.startswith("skipped"):
-                    g.skip(f"rdma-core: {name}", verdict.removeprefix("skipped").strip(" '"))
-                else:
-                    g.check(f"rdma-core: {name}", verdict == "ok", done.stdout[-600:])
+            g.check(f"rdma-core's tests of {words}: there are some",
+                    any(words in name for name, _ in found), done.stdout[-400:])
+        for name, verdict in found:
+            if verdict.startswith("skipped"):
+                g.skip(f"rdma-core: {name}", verdict.removeprefix("skipped").strip(" '"))
+            else:
+                g.check(f"rdma-core: {name}", verdict == "ok", done.stdout[-600:])
     g.sync()
