@@ -52,7 +52,8 @@ impl Completion {
         unsafe { bindings::complete_all(self.inner.get()) };
     }
 
-    /// Makes a completed one like new. The caller knows that nobody waits.
+    /// Makes a completed one like new. Who still waits for it to be completed then waits for the next
+    /// time. Any context.
     pub fn reinit(&self) {
         // SAFETY: Initialised in `new`.
         unsafe { rdma_rs_reinit_completion(self.inner.get()) };

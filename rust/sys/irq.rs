@@ -24,7 +24,7 @@ pub enum Served {
 }
 
 /// What to do when a vector fires.
-pub trait VectorHandler: Send + Sync {
+pub trait VectorHandler: Send + Sync + 'static {
     /// Called in hard interrupt context: does what is quickly done, and leaves the rest to
     /// [`VectorHandler::thread`] or to work.
     fn interrupt(&self) -> Served;
@@ -72,7 +72,10 @@ impl<T: VectorHandler> Vector<T> {
             _pin: core::marker::PhantomPinned,
             // INVARIANT: Requested last, when everything the handler uses is there.
             _: {
-                // SAFETY: A pinned address that stays valid until `free_irq()` in `drop`.
+                // SAFETY: The set owns the number for as long as `_set` refers to it, and that is
+                // until after `free_irq()` in `drop`. `name` is static. The functions have the types of
+                // a handler and of a thread, and take the address, which is pinned and, handlers
+                // borrowing nothing, good until `drop` even if that is never called.
                 to_result(unsafe {
                     bindings::request_threaded_irq(
                         *irq,

@@ -55,14 +55,14 @@ type Mac = [u8; 6];
 struct Lent {
     index: u16,
     id: LentId,
+    /// The device refused the entry. Certain once a later operation has completed.
+    failed: Arc<AtomicFlag>,
 }
 
 /// An entry in the device's table.
 struct Entry {
     lent: KBox<Node<Lent>>,
     users: u32,
-    /// The device refused the entry.
-    failed: Arc<AtomicFlag>,
 }
 
 /// An entry that is to go. Dropped before it is gone, it is left over.
@@ -72,9 +72,12 @@ struct Leaving {
 }
 
 impl Leaving {
-    /// The device has let go of the entry: its number is free again.
-    fn gone(mut self) {
-        if let Some(lent) = self.lent.take() {
+    /// The device has answered to the deletion. If it has let go of the entry, its number is free again.
+    fn answered(mut self, deleted: bool) {
+        // It does not delete what it never took. Nothing was known of that when the deletion was
+        // posted, but by now it is: answers come in the order of the operations.
+        let gone = |lent: &mut KBox<Node<Lent>>| deleted || lent.item().failed.load(Relaxed);
+        if let Some(lent) = self.lent.take_if(gone) {
             Node::into_item(lent).id.release();
         }
     }
@@ -122,7 +125,8 @@ impl ArpTable {
         mac: Mac,
     ) -> Option<Result<ArpRef>> {
         let entry = entries.get_mut(&mac)?;
-        if entry.failed.load(Relaxed) {
+        let lent = entry.lent.item();
+        if lent.failed.load(Relaxed) {
             // It goes with the users that wait for it.
             return Some(Err(EIO));
         }
@@ -130,8 +134,8 @@ impl ArpTable {
         Some(Ok(ArpRef {
             table: self.clone(),
             mac,
-            index: entry.lent.item().index,
-            failed: entry.failed.clone(),
+            index: lent.index,
+            failed: lent.failed.clone(),
         }))
     }
 
@@ -172,10 +176,14 @@ impl ArpTable {
         posted?;
         // The device is about to know the number.
         let id = id.lend();
-        let entry = Entry {
-            lent: KBox::<MaybeUninit<_>>::write(place, Node::new(Lent { index, id })),
-            users: 1,
+        let lent = Lent {
+            index,
+            id,
             failed: failed.clone(),
+        };
+        let entry = Entry {
+            lent: KBox::<MaybeUninit<_>>::write(place, Node::new(lent)),
+            users: 1,
         };
         entries.insert(room.into_node(mac, entry));
         Ok(ArpRef {
@@ -200,7 +208,7 @@ impl ArpTable {
             return;
         };
         let (_, entry) = node.to_key_value();
-        if entry.failed.load(Relaxed) {
+        if entry.lent.item().failed.load(Relaxed) {
             // The device does not have it.
             drop(entries);
             Node::into_item(entry.lent).id.release();
@@ -222,11 +230,7 @@ impl ArpTable {
         // Whether it could be posted or not: the closure is dropped without having been called, or told.
         let _ = self.cqp.submit(
             cmd::DeleteArp { index },
-            move |answer| {
-                if answer.is_ok() {
-                    leaving.gone();
-                }
-            },
+            move |answer| leaving.answered(answer.is_ok()),
             GFP_ATOMIC,
         );
     }

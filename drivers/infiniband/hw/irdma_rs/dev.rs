@@ -21,7 +21,8 @@ use crate::{
     lan::Port,
     regs::*,
     sched::Scheduler,
-    tc, //
+    tc,
+    verbs::ah::LeftOver, //
 };
 use kernel::{
     prelude::*,
@@ -106,6 +107,9 @@ pub(crate) struct Dev {
     pub(crate) cqs: Table<dyn CqEvents>,
     /// Destination MAC addresses.
     pub(crate) arp: Arc<ArpTable>,
+    /// Address handles that the device did not destroy.
+    #[pin]
+    pub(crate) left_ahs: LeftOver,
     /// Queue sets.
     pub(crate) scheduler: Arc<Scheduler>,
     /// The change of traffic classes under way.
@@ -158,6 +162,7 @@ impl Dev {
                 qps <- qps,
                 cqs <- cqs,
                 arp,
+                left_ahs <- LeftOver::new(),
                 scheduler,
                 tc <- tc::Change::new(),
                 work,

@@ -53,7 +53,7 @@ impl DmaWords {
         if index >= self.0.len() {
             return Err(ERANGE);
         }
-        // In bounds of an allocation, hence no overflow.
+        // In bounds of an allocation, hence no overflow. CAST: Widening.
         Ok(self
             .address()
             .wrapping_add(index.wrapping_mul(size_of::<u64>()) as DmaAddress))

@@ -70,7 +70,7 @@ const CHANGE_TIMEOUT: Msecs = 5000;
 const MAX_HANDLE: u32 = 0x3ff;
 
 struct Leaf {
-    /// None if the device did not let it go.
+    /// Zero if the device did not let it go.
     users: u32,
     handle: u16,
     /// The LAN driver's side of it.

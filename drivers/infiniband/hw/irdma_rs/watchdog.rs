@@ -7,7 +7,10 @@
 //! look from time to time finds out. Likewise for a change of the traffic classes that never ends, and
 //! for what the device refused and would not refuse now.
 
-use crate::dev::Dev;
+use crate::{
+    dev::Dev,
+    verbs::ah::LeftOver, //
+};
 use kernel::{
     impl_has_delayed_work, new_delayed_work,
     prelude::*,
@@ -43,6 +46,7 @@ impl WorkItem for Look {
     fn run(this: Arc<Look>) {
         this.dev.cqp.check_progress();
         this.dev.tc.look(&this.dev);
+        LeftOver::retry(&this.dev);
         this.dev.arp.retry();
         this.dev.scheduler.retry();
         // A dead queue needs no more looking after.

@@ -183,12 +183,14 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
         if removed.is_some() {
             inner.count = inner.count.saturating_sub(1);
         }
+        // Under the same lock: the room among the stale ones is for as many as there are.
+        let stale = state.queued.take().and_then(|_| inner.not_stale(group));
+        self.count_stale(inner);
         if free_index {
             inner.indexes.release(group.index);
         }
         drop(guard);
-        drop(removed);
-        self.note(group, state, None);
+        drop((removed, stale));
         // Not only when the last reference goes: somebody may be waiting for the group's lock.
         drop(state.share.take());
     }
@@ -238,7 +240,7 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
                     if told.is_err() {
                         state.leave(number.get())?;
                     }
-                    self.note(&group, &mut state, Some(&group));
+                    self.note(&group, &mut state);
                     return told.map_err(Error::from);
                 }
             }
@@ -316,7 +318,7 @@ impl<N: Number + Unpin, S: Unpin> List<N, S> {
                 if answer.is_err() {
                     state.refusals = state.refusals.saturating_add(1);
                 }
-                self.note(group, state, Some(group));
+                self.note(group, state);
             }
         }
         told

@@ -32,7 +32,8 @@ pub(crate) enum GroupState {
     Live,
     /// The device refused the last change, and is asked again.
     Stale,
-    /// The device refused so often that it is only asked again when the index is needed.
+    /// The device refused so often that it is only asked again when the index is needed, or time has
+    /// passed.
     Quarantined,
     /// It has left the list just now.
     Retired,

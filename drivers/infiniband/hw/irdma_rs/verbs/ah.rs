@@ -11,7 +11,10 @@
 //! Handles of the kernel may be made and destroyed in atomic context. A handle that could not be
 //! waited for is destroyed without waiting: its number is free again when the device has answered.
 
-use core::net::IpAddr;
+use core::{
+    mem::MaybeUninit,
+    net::IpAddr, //
+};
 
 use kernel::{
     new_mutex, new_spinlock_irq,
@@ -60,10 +63,27 @@ use crate::{
         group_mac,
         Mac, //
     },
+    stack::{
+        Node,
+        Stack, //
+    },
 };
 
 /// Where a VLAN tag has the priority.
 const VLAN_PRIORITY_SHIFT: u32 = 13;
+
+/// Bits of a flow label.
+const FLOW_LABEL: u32 = 0xfffff;
+
+/// The flow label that packets to `destination` have if a program asks for `label`.
+///
+/// A program's label has 32 bits, of which the field in a packet takes the lower 20, and IPv4 none.
+fn flow_label(destination: IpAddr, label: u32) -> u32 {
+    match destination {
+        IpAddr::V4(_) => 0,
+        IpAddr::V6(_) => label & FLOW_LABEL,
+    }
+}
 
 /// Everything that makes one handle different from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,7 +135,7 @@ impl Key {
                 .map(|vlan| vlan | u16::from(path.sl & 7) << VLAN_PRIORITY_SHIFT),
             traffic_class: path.traffic_class,
             hop_limit: path.hop_limit,
-            flow_label: path.flow_label,
+            flow_label: flow_label(destination, path.flow_label),
         })
     }
 
@@ -143,7 +163,6 @@ impl Key {
 
 /// An entry in the device's table.
 struct Entry {
-    dev: Arc<Dev>,
     id: Id,
     av: AddressVector,
     arp: ArpRef,
@@ -155,11 +174,12 @@ impl Entry {
     /// # Errors
     ///
     /// `ENOMEM` if the table is full or memory is short, and those of the command.
-    fn new(dev: &Arc<Dev>, key: &Key, context: Context) -> Result<Self> {
+    fn new(dev: &Arc<Dev>, key: &Key, context: Context) -> Result<KBox<Node<Self>>> {
         let gfp = match context {
             Context::MaySleep => GFP_KERNEL,
             Context::Atomic => GFP_ATOMIC,
         };
+        let place = KBox::<Node<Self>>::new_uninit(gfp)?;
         let id = dev.ids.ahs.alloc()?;
         let arp = dev.arp.get(key.destination_mac, gfp)?;
         let av = AddressVector {
@@ -174,12 +194,8 @@ impl Entry {
             vlan: key.vlan,
             loopback: key.is_loopback(),
         };
-        let entry = Self {
-            dev: dev.clone(),
-            id,
-            av,
-            arp,
-        };
+        let node = Node::new(Self { id, av, arp });
+        let entry = KBox::<MaybeUninit<_>>::write(place, node);
 
         let command = CreateAh { av };
         let created = match context {
@@ -193,8 +209,8 @@ impl Entry {
             return Err(failure.into());
         }
         // The command came after the one that made the destination's entry.
-        if let Err(error) = entry.arp.check() {
-            entry.destroy(context);
+        if let Err(error) = entry.item().arp.check() {
+            Self::destroy(entry, dev, context);
             return Err(error);
         }
         Ok(entry)
@@ -204,15 +220,19 @@ impl Entry {
         self.id.get()
     }
 
-    /// Has the device forget the entry; what it does not let go of is kept.
-    fn destroy(self, context: Context) {
-        let dev = self.dev.clone();
-        let command = DestroyAh { av: self.av };
-        let held = Held(Some(self));
+    /// Has the device forget the entry; what it does not let go of is left over.
+    fn destroy(entry: KBox<Node<Self>>, dev: &Arc<Dev>, context: Context) {
+        let command = DestroyAh {
+            av: entry.item().av,
+        };
+        let held = Held {
+            dev: dev.clone(),
+            entry: Some(entry),
+        };
 
         match context {
             Context::MaySleep => {
-                if destroy(&dev, &command).is_ok() {
+                if destroy(dev, &command).is_ok() {
                     held.release();
                 }
             }
@@ -233,27 +253,55 @@ impl Entry {
     }
 }
 
-/// An entry that the device has until [`Held::release`]; one that is dropped is kept instead.
-struct Held(Option<Entry>);
+/// An entry that the device has until [`Held::release`]; one that is dropped is left over.
+struct Held {
+    dev: Arc<Dev>,
+    entry: Option<KBox<Node<Entry>>>,
+}
 
 impl Held {
     /// Frees the entry's number: the device has let go of it.
     fn release(mut self) {
-        drop(self.0.take());
+        drop(self.entry.take());
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(entry) = self.0.take() {
-            entry.dev.clone().keep(entry);
+        if let Some(entry) = self.entry.take() {
+            self.dev.left_ahs.entries.lock().push(entry);
+        }
+    }
+}
+
+/// Entries without a handle that the device still has.
+#[pin_data]
+pub(crate) struct LeftOver {
+    #[pin]
+    entries: SpinLockIrq<Stack<Entry>>,
+}
+
+impl LeftOver {
+    /// No entries.
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            entries <- new_spinlock_irq!(Stack::new(), "irdma_rs::verbs::ah::LeftOver"),
+        })
+    }
+
+    /// Has the device destroy what it did not destroy before. Any context.
+    pub(crate) fn retry(dev: &Arc<Dev>) {
+        let mut left = core::mem::replace(&mut *dev.left_ahs.entries.lock(), Stack::new());
+
+        while let Some(entry) = left.pop() {
+            Entry::destroy(entry, dev, Context::Atomic);
         }
     }
 }
 
 /// An entry that handles share.
 struct Shared {
-    entry: Entry,
+    entry: KBox<Node<Entry>>,
     users: u32,
 }
 
@@ -277,7 +325,7 @@ impl Handles {
         let shared = by_key.get_mut(key)?;
 
         shared.users = shared.users.checked_add(1)?;
-        Some(shared.entry.number())
+        Some(shared.entry.item().number())
     }
 
     /// Returns the number of an entry for `key`, which is made if there is none.
@@ -288,13 +336,13 @@ impl Handles {
         // The table is not locked over the command: others have nothing to do with it.
         let room = RBTreeNodeReservation::new(GFP_KERNEL)?;
         let entry = Entry::new(dev, key, Context::MaySleep)?;
-        let number = entry.number();
+        let number = entry.item().number();
 
         let mut by_key = self.by_key.lock();
         // Somebody may have made the same meanwhile: then theirs is used and ours goes.
         if let Some(number) = Self::find(&mut by_key, key) {
             drop(by_key);
-            entry.destroy(Context::MaySleep);
+            Entry::destroy(entry, dev, Context::MaySleep);
             return Ok(number);
         }
         let node = room.into_node(*key, Shared { entry, users: 1 });
@@ -306,7 +354,7 @@ impl Handles {
     }
 
     /// Counts one user less; the entry goes with the last one.
-    fn put(&self, key: &Key) {
+    fn put(&self, dev: &Arc<Dev>, key: &Key) {
         let mut by_key = self.by_key.lock();
         let Some(shared) = by_key.get_mut(key) else {
             return;
@@ -318,7 +366,7 @@ impl Handles {
         let last = by_key.remove(key);
         drop(by_key);
         if let Some(last) = last {
-            last.entry.destroy(Context::MaySleep);
+            Entry::destroy(last.entry, dev, Context::MaySleep);
         }
     }
 }
@@ -326,7 +374,7 @@ impl Handles {
 /// Whom the entry of a handle belongs to.
 enum Owned {
     /// The handle alone.
-    Alone(Entry),
+    Alone(KBox<Node<Entry>>),
     /// All handles with this key.
     Shared(Key),
 }
@@ -343,7 +391,7 @@ impl Created {
         let Some(udata) = caller.udata() else {
             let entry = Entry::new(&data.dev, &key, init.context())?;
             return Ok(Self {
-                number: entry.number(),
+                number: entry.item().number(),
                 owned: Owned::Alone(entry),
             });
         };
@@ -358,7 +406,7 @@ impl Created {
             ..CreateAhResp::default()
         };
         if let Err(error) = udata.respond(&response) {
-            data.handles.put(&key);
+            data.handles.put(&data.dev, &key);
             return Err(error);
         }
         Ok(Self {
@@ -369,9 +417,9 @@ impl Created {
 
     fn destroy(self, data: &Data, context: Context) {
         match self.owned {
-            Owned::Alone(entry) => entry.destroy(context),
+            Owned::Alone(entry) => Entry::destroy(entry, &data.dev, context),
             // Processes can always sleep.
-            Owned::Shared(key) => data.handles.put(&key),
+            Owned::Shared(key) => data.handles.put(&data.dev, &key),
         }
     }
 }
@@ -461,6 +509,8 @@ mod tests {
         ] {
             assert_eq!(key(source, destination).is_loopback(), loopback);
         }
+        assert_eq!(flow_label(group6, 0xabc1_2345), 0x1_2345);
+        assert_eq!(flow_label(group, 0x1_2345), 0);
         assert!(key(v4(1), group6).ip_pair().is_err());
         assert!(key(v4(1), group).ip_pair().is_ok());
     }

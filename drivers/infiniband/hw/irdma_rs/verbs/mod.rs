@@ -17,7 +17,7 @@
 //!
 //! Destroying an object succeeds for the caller whatever the device answers. A device that refuses is
 //! asked twice ([`destroy`]); what it may still use then goes to [`Dev::keep`], numbers included, until
-//! it is reset.
+//! it is reset. Address handles, which come and go with each MAD, are asked for again by the watchdog.
 
 pub(crate) mod abi;
 pub(crate) mod ah;

@@ -14,7 +14,10 @@ use kernel::{
     },
 };
 
-use super::List;
+use super::{
+    Inner,
+    List, //
+};
 use crate::mcast::{
     group::{
         Group,
@@ -44,40 +47,47 @@ pub(crate) enum Occasion {
     Last,
 }
 
+impl<N, S> Inner<N, S> {
+    /// Takes a group from among the stale ones, if it is there. The caller drops it without the lock.
+    pub(super) fn not_stale(&mut self, group: &Group<N, S>) -> Option<Arc<Group<N, S>>> {
+        let place = self
+            .stale
+            .iter()
+            .position(|other| core::ptr::eq(&**other, group))?;
+
+        self.stale.remove(place).ok()
+    }
+}
+
 impl<N: Number + Unpin, S: Unpin> List<N, S> {
     /// Enters the group among the stale ones or takes it from there, as it is now.
-    ///
-    /// `owner` is what to enter; without it the group is taken away whatever its state.
-    pub(super) fn note(
-        &self,
-        group: &Group<N, S>,
-        state: &mut State<N, S>,
-        owner: Option<&Arc<Group<N, S>>>,
-    ) {
-        let stale = owner.filter(|_| state.is_stale());
+    pub(super) fn note(&self, group: &Arc<Group<N, S>>, state: &mut State<N, S>) {
+        let stale = state.is_stale();
 
-        if stale.is_some() == state.queued.is_some() {
-            state.queued = stale.map(|_| Instant::now());
+        if stale == state.queued.is_some() {
+            state.queued = stale.then(Instant::now);
             return;
         }
-        let mut inner = self.inner.lock();
-        let removed = match stale {
-            Some(owner) => {
-                // There is room for every group in the list.
-                let queued = inner.stale.push_within_capacity(owner.clone()).is_ok();
-                state.queued = queued.then(Instant::now);
-                None
-            }
-            None => {
-                state.queued = None;
-                let place = inner.stale.iter().position(|g| core::ptr::eq(&**g, group));
-                place.and_then(|place| inner.stale.remove(place).ok())
-            }
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        let removed = if stale {
+            // There is room for every group in the list.
+            let queued = inner.stale.push_within_capacity(group.clone()).is_ok();
+            state.queued = queued.then(Instant::now);
+            None
+        } else {
+            state.queued = None;
+            inner.not_stale(group)
         };
+        self.count_stale(inner);
+        drop(guard);
+        drop(removed);
+    }
+
+    /// Notes how many groups are stale.
+    pub(super) fn count_stale(&self, inner: &Inner<N, S>) {
         // CAST: At most as many as there are indexes.
         self.stale.store(inner.stale.len() as u32, Relaxed);
-        drop(inner);
-        drop(removed);
     }
 
     /// Repeats commands that the device refused when members left, with few refusals at a time:
