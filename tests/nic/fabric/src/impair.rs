@@ -9,7 +9,7 @@ use crate::frame::{is_roce, Frame, HEADER};
 use crate::view::{Destination, View};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::VecDeque;
+use std::mem::take;
 use std::time::Duration;
 
 /// What a rate is a share of.
@@ -64,7 +64,7 @@ pub enum Action {
     Drop,
     /// It arrives twice.
     Duplicate,
-    /// It arrives after so many later frames.
+    /// It arrives after so many later frames of the rule's kind.
     Hold(u32),
     /// It arrives so much later.
     Delay(Duration),
@@ -194,7 +194,16 @@ pub struct Passed {
 #[derive(Default)]
 pub struct Impairments {
     rules: Vec<Working>,
-    held: VecDeque<(u32, Frame)>,
+    held: Vec<Held>,
+}
+
+/// A frame that waits for later ones to pass.
+struct Held {
+    frame: Frame,
+    /// The kind that has to pass: what a host says of its own accord frees nothing.
+    kind: Kind,
+    /// How many more.
+    after: u32,
 }
 
 impl Impairments {
@@ -219,12 +228,12 @@ impl Impairments {
     /// Removes all rules and returns the frames that were held back.
     pub fn clear(&mut self) -> Vec<Frame> {
         self.rules.clear();
-        self.held.drain(..).map(|(_, frame)| frame).collect()
+        self.held.drain(..).map(|held| held.frame).collect()
     }
 
     /// Counts `frame` against the rules and returns what goes on.
     pub fn pass(&mut self, frame: Frame) -> Passed {
-        let action = self.act_on(&frame);
+        let (action, kind) = self.act_on(&frame).unzip();
         let mut passed = Passed {
             action,
             ..Passed::default()
@@ -233,30 +242,35 @@ impl Impairments {
             // Frames that pass count down those held before them.
             self.held
                 .iter_mut()
-                .for_each(|(after, _)| *after = after.saturating_sub(1));
+                .filter(|held| held.kind.covers(&frame))
+                .for_each(|held| held.after = held.after.saturating_sub(1));
         }
         match action {
             None | Some(Action::Hold(0)) => passed.now.push(frame),
             Some(Action::Duplicate) => passed.now.extend([frame.clone(), frame]),
-            Some(Action::Hold(after)) => self.held.push_back((after, frame)),
+            Some(Action::Hold(after)) => self.held.push(Held {
+                frame,
+                kind: kind.unwrap_or(Kind::Any),
+                after,
+            }),
             Some(Action::Delay(time)) => passed.later.push((time, frame)),
             Some(Action::Corrupt(bit)) => passed.now.push(corrupt(&frame, bit.unwrap_or(0))),
             Some(Action::Drop) => {}
         }
-        while self.held.front().is_some_and(|(after, _)| *after == 0) {
-            passed
-                .now
-                .extend(self.held.pop_front().map(|(_, frame)| frame));
-        }
+        let (free, waiting) = take(&mut self.held)
+            .into_iter()
+            .partition::<Vec<_>, _>(|held| held.after == 0);
+        passed.now.extend(free.into_iter().map(|held| held.frame));
+        self.held = waiting;
         passed
     }
 
-    /// The action of the first rule that hits; all rules count the frame.
-    fn act_on(&mut self, frame: &[u8]) -> Option<Action> {
+    /// Action and kind of the first rule that hits; all rules count the frame.
+    fn act_on(&mut self, frame: &[u8]) -> Option<(Action, Kind)> {
         let mut action = None;
         for working in self.rules.iter_mut().filter(|w| w.rule.kind.covers(frame)) {
             if working.hits() && action.is_none() {
-                action = Some(working.act());
+                action = Some((working.act(), working.rule.kind));
             }
         }
         self.rules.retain(|working| !working.is_done());
@@ -330,6 +344,22 @@ mod tests {
             assert_eq!(Kind::from_name(name).map(Kind::name), Some(name));
         }
         assert_eq!(Kind::from_name("none"), None);
+    }
+
+    #[test]
+    fn frames_of_another_kind_free_nothing() {
+        let report = |last| {
+            Frame::from(crate::snoop::message::tests::igmp_frame(vec![
+                0x16, 0, 0, 0, 239, 1, 2, last,
+            ]))
+        };
+        let mut impairments = Impairments::default();
+        impairments.add(Rule::by_count(Kind::Membership, 1, 1, Action::Hold(1)));
+        let mut pass = |frame: &Frame| impairments.pass(frame.clone()).now;
+        let (first, second, other) = (report(1), report(2), Frame::from(vec![1]));
+        assert!(pass(&first).is_empty());
+        assert_eq!(pass(&other), [other.clone()]);
+        assert_eq!(pass(&second), [second.clone(), first]);
     }
 
     #[test]
