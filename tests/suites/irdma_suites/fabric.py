@@ -30,15 +30,26 @@ def join(group: str, interface: str) -> socket.socket:
     return joined
 
 
+def _table(g, switch: int) -> dict:
+    """Groups that a switch knows outside VLANs: address -> name of port -> seconds left to it."""
+    return {ipaddress.ip_address(one["group"]):
+            {port["port"]: port["seconds"] for port in one["ports"]}
+            for one in g.nic("members", switch=switch)["groups"] if not one["vlan"]}
+
+
 def members(g, switch: int = 0) -> dict:
     """Groups that a switch knows outside VLANs: address -> names of ports."""
-    return {ipaddress.ip_address(one["group"]): {port["port"] for port in one["ports"]}
-            for one in g.nic("members", switch=switch)["groups"] if not one["vlan"]}
+    return {group: set(ports) for group, ports in _table(g, switch).items()}
 
 
 def ports_of(g, group: str, switch: int = 0) -> set:
     """The ports that a switch counts as members of a group."""
     return members(g, switch).get(ipaddress.ip_address(group), set())
+
+
+def seconds_left(g, group: str, switch: int = 0) -> float:
+    """How long a switch keeps all members of a group if none of them answers; 0 without one."""
+    return min(_table(g, switch).get(ipaddress.ip_address(group), {}).values(), default=0)
 
 
 def routers(g, switch: int = 0) -> set:
@@ -65,7 +76,8 @@ def settings(g, text: str, switches=BOTH):
     """Other settings for a while. All guests come here, node 0 does it."""
     before = {}
     if g.leads:
-        for switch in switches:
+        # The first asks when it gets settings. The others are to count what they hear by theirs.
+        for switch in reversed(switches):
             before[switch] = _text(g.nic("switch", switch=switch)["snoop"])
             g.nic("switch", switch=switch, snoop=text)
     g.sync()
