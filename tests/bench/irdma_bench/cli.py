@@ -91,8 +91,8 @@ def _run_phase(phase: str, chosen: plan.Plan, folder: Path, catalog) -> str:
     # A pair takes well below 10 ms, a round some seconds.
     limit = 900 + 240 * (chosen.count_rounds + chosen.time_rounds) + chosen.churn // 50
     command = [TREE / "scripts/lab", "run", "--driver", "irdma_rs", "--share", share,
-               "--timeout", str(limit), "--allow-warn", "", "--", IN_GUEST, "--in-guest", phase,
-               json.dumps(asdict(chosen))]
+               "--timeout", str(limit), "--allow-warn", "", "--snoop", "off", "--", IN_GUEST,
+               "--in-guest", phase, json.dumps(asdict(chosen))]
     print(f"{phase}: one guest; {PHASES[phase]}", flush=True)
     complaints = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -65,9 +65,11 @@ def _add_options(sub: argparse.ArgumentParser) -> None:
     add("--card", default="", metavar="NAME=N,...",
         help="what the virtual E810s offer, like qps=65536,mcast=4096; also cqs, mrs, ahs, "
              "arps, pbles, sds, ceqs")
-    add("--snoop", nargs="?", const="", metavar="SETTINGS",
-        help="switches learn stations and listen to IGMP and MLD; SETTINGS like "
-             "interval=5,response=1,unregistered=flood,fast_leave=true")
+    add("--snoop", default="", metavar="off|SETTINGS",
+        help="how switches listen to IGMP and MLD, like interval=5,response=1 or "
+             "unregistered=flood; with `off` every frame goes everywhere, and a queue pair "
+             "gets what it attached to without a join (default: as RFC 4541 has it, with "
+             "groups that nobody joined going nowhere)")
     add("--switches", default="", metavar="LAYOUT",
         help="several linked switches, like nic0/nic1,port0")
     add("--allow-warn", action="append", default=[], metavar="REGEX",

@@ -36,7 +36,7 @@ class Options:
     timeout: float = None
     module_params: str = ""
     card: str = ""
-    snoop: str = None
+    snoop: str = ""
     switches: str = ""
     allow_warn: list = field(default_factory=list)
     append: str = ""

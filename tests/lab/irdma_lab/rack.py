@@ -40,7 +40,7 @@ class Rack:
         self.process = None
 
     async def start(self, nics: int, ports: int, pcap=None, card: str = "",
-                    snoop=None, switches: str = "") -> None:
+                    snoop: str = "", switches: str = "") -> None:
         """Start it and wait until all its sockets listen.
 
         Raises EnvError with the end of its log when it does not come up.
@@ -49,8 +49,8 @@ class Rack:
                 "--ports", str(ports), "--log", self.log]
         if card:
             args += ["--card", card]
-        if snoop is not None:
-            args += ["--snoop", snoop] if snoop else ["--snoop"]
+        if snoop:
+            args += ["--snoop", snoop]
         if switches:
             args += ["--switches", switches]
         if pcap:

@@ -182,14 +182,13 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
     command = [TREE / "scripts/lab", "run", "--driver", boot.driver,
                "--guests", str(boot.guests), "--share", share, "--pcap", pcap,
                "--timeout", str(timeout), "--module-params", setting.module_params,
-               "--append", setting.append, "--card", setting.card]
+               "--append", setting.append, "--card", setting.card,
+               "--snoop", setting.snoop]
     if boot.kernel != "stock":
         command += ["--kernel", boot.kernel]
         command += ["--leaks"] * setting.leaks + ["--coverage"] * coverage
     if setting.modules:
         command.append("--modules")
-    if setting.snoop:
-        command += ["--snoop", setting.snoop]
     if setting.switches:
         command += ["--switches", setting.switches]
     for pattern in allowed:

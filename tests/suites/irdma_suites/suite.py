@@ -52,8 +52,9 @@ class Suite:
     module_params: str = ""
     #: What the virtual cards offer, as `scripts/lab --card` takes it.
     card: str = ""
-    #: How switches snoop, as `scripts/lab --snoop` takes it; empty if they do not.
-    snoop: str = ""
+    #: How switches snoop, as `scripts/lab --snoop` takes it. Most suites are about a driver's
+    #: attach, with nobody joined to the IP group: there they do not.
+    snoop: str = "off"
     #: What is at which of several linked switches, as `scripts/lab --switches` takes it.
     switches: str = ""
     #: Kernel parameters.

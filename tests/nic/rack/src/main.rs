@@ -42,11 +42,10 @@ struct Args {
     #[arg(long)]
     learn: bool,
 
-    /// Switches listen to IGMP and MLD, and ask themselves. SETTINGS like interval=5,response=1 (in
-    /// seconds), last_member, robustness, querier=false, fast_leave=true, unregistered=flood.
-    #[arg(long, value_name = "SETTINGS", num_args = 0..=1, default_missing_value = "",
-          value_parser = snoop_settings)]
-    snoop: Option<nic_fabric::snoop::Config>,
+    /// How switches listen to IGMP and MLD, and ask themselves. SETTINGS like interval=5,response=1
+    /// (in seconds), last_member, robustness, querier=false, fast_leave=true, unregistered=flood.
+    #[arg(long, value_name = "off|SETTINGS", default_value = "", value_parser = snoop_settings)]
+    snoop: Snoop,
 
     /// Several switches in a row: their ports with commas between, the switches with slashes, like
     /// nic0,port0/nic1. What is not named is at the first.
@@ -72,8 +71,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn snoop_settings(text: &str) -> Result<nic_fabric::snoop::Config, String> {
-    nic_fabric::snoop::Config::default().change(text)
+/// How switches snoop, if they do.
+#[derive(Clone, Copy, Debug)]
+struct Snoop(Option<nic_fabric::snoop::Config>);
+
+fn snoop_settings(text: &str) -> Result<Snoop, String> {
+    match text {
+        "off" => Ok(Snoop(None)),
+        text => nic_fabric::snoop::Config::default()
+            .change(text)
+            .map(|config| Snoop(Some(config))),
+    }
 }
 
 /// The halves of a card.
@@ -105,7 +113,7 @@ fn run(args: Args) -> io::Result<()> {
         switches: Switches {
             layout: args.switches,
             learn: args.learn,
-            snoop: args.snoop,
+            snoop: args.snoop.0,
         },
         pcap: args.pcap,
         log: args.log,
@@ -121,4 +129,25 @@ fn run(args: Args) -> io::Result<()> {
     let _ = stopped.recv();
     drop(rack);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snoop(words: &[&str]) -> Option<nic_fabric::snoop::Config> {
+        let all = ["rack", "--dir", "."].iter().chain(words);
+        Args::try_parse_from(all).unwrap().snoop.0
+    }
+
+    #[test]
+    fn switches_snoop_unless_told_otherwise() {
+        let usual = nic_fabric::snoop::Config::default();
+        assert_eq!(snoop(&[]), Some(usual));
+        assert_eq!(snoop(&["--snoop", "off"]), None);
+        let fast = snoop(&["--snoop", "fast_leave=true"]).unwrap();
+        assert!(fast.fast_leave && fast.interval == usual.interval);
+        let wrong = ["rack", "--dir", ".", "--snoop", "on"];
+        assert!(Args::try_parse_from(wrong).is_err());
+    }
 }
