@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What members get when the host around them changes: addresses, MTU, rights."""
 
-import subprocess
+import re
+from contextlib import ExitStack
 from pathlib import Path
 
+from irdma_suites.background import Background
 from irdma_suites.shell import Shell
 from irdma_suites.suite import Suite
 
@@ -11,7 +13,7 @@ SUITE = Suite(
     about="raw groups and IGMP, MAC lists, MTU, addresses, Q_Key rights, perftest",
     guests=2,
     kernels=("stock", "debug"),
-    timeout=300,
+    timeout=600,
     stock_defects={
         r"^netdev MTU (2048|2100): the port promises no more":
             "active_mtu is made of the netdev's MTU without room for headers "
@@ -24,6 +26,11 @@ SUITE = Suite(
 #: Headers of the largest datagram: IPv6, UDP, BTH, DETH, immediate data, ICRC.
 HEADERS = 40 + 8 + 12 + 8 + 4 + 4
 MTUS = (2048, 2100, 4200)
+#: Seconds for what takes a few: to end what hangs.
+LIMIT = 120
+#: perftest's group, as it wants to be told: sixteen numbers.
+GROUP = "239.1.1.20"
+MGID = ":".join(map(str, (*(10 * [0]), 255, 255, *map(int, GROUP.split(".")))))
 
 
 def guest(g) -> None:
@@ -35,6 +42,7 @@ def guest(g) -> None:
     _no_address(g)
     _mtus(g)
     _perftest(g)
+    _perftest_receivers(g)
     # Last: on stock the ARP table is not what it was.
     _mixed_families(g)
 
@@ -192,30 +200,60 @@ def _mtus(g) -> None:
 
 def _perftest(g) -> None:
     """perftest joins without IGMP, and both sides know the group by option -M."""
-    mgid = "0:0:0:0:0:0:0:0:0:0:255:255:239:1:1:20"
     index = g.gid_index(g.ip)
     for program, options in (("ib_send_bw", ("-n", 500, "-s", 1024)),
                              ("ib_send_bw", ("-n", 100, "-a")),
                              ("ib_send_lat", ("-n", 200, "-s", 64))):
-        words = [program, "-d", g.device, "-c", "UD", "-g", "-M", mgid, "-x", index, *options]
+        words = [program, "-d", g.device, "-c", "UD", "-g", "-M", MGID, "-x", index, *options]
         name = f"perftest: {' '.join(map(str, (program, *options)))}"
         if g.leads:
             # A peer that does not listen yet is not asked again.
             g.sync()
-            done = g.run(*words, g.peers[0], timeout=60)
+            done = g.run(*words, g.peers[0], timeout=LIMIT)
             g.check(name, done.returncode == 0, done.stdout[-400:])
         else:
-            server = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True)
-            g.check(f"{name}: server listens", g.wait(lambda: _listens(g), 30))
-            g.sync()
-            try:
-                said = server.communicate(timeout=60)[0]
-            except subprocess.TimeoutExpired:
-                server.kill()
-                said = "not finished after 60 s: " + server.communicate()[0]
-            g.check(f"{name}: server", server.returncode == 0, said[-400:])
+            with Background(*words, slowness=g.slowness) as server:
+                g.check(f"{name}: server listens", g.wait(lambda: _listens(g), LIMIT))
+                g.sync()
+                done = server.finish(LIMIT)
+            g.check(f"{name}: server", done.returncode == 0, done.stdout[-400:])
         g.sync()
+
+
+#: A receiver's report of a second: bytes, and how many datagrams came.
+_REPORT = re.compile(r"^ 512 +(\d+) +[\d.]+ ", re.MULTILINE)
+
+
+def _perftest_receivers(g) -> None:
+    """One sender, three receivers. Two of them have no connection to it: one here, one there.
+
+    Datagrams are lost to a receiver that has not begun or whose queue is full, and nobody
+    sends them again: the sender goes on until each has had some.
+    """
+    words = ("ib_send_bw", "-d", g.device, "-c", "UD", "-g", "-M", MGID, "-x",
+             g.gid_index(g.ip), "-s", 512, "--run_infinitely", "-D", 1)
+    name = "perftest: one sender, three receivers"
+    with ExitStack() as running:
+        def start(*more):
+            return running.enter_context(Background(*words, *more))
+        receivers = [("without a connection", start("--connectionless"))]
+        g.check(f"{name}: the one {receivers[0][0]} is attached", g.wait(
+            lambda: [len(entry["members"]) for entry in g.nic("groups")
+                     if entry["ip"] == GROUP] == [1], LIMIT), f"device: {g.nic('groups')}")
+        if not g.leads:
+            receivers.append(("connected", start()))
+            g.check(f"{name}: server listens", g.wait(lambda: _listens(g), LIMIT))
+        g.sync()
+        sender = start(g.peers[0]) if g.leads else None
+        for kind, receiver in receivers:
+            g.check(f"{name}: the one {kind} gets datagrams", g.wait(
+                lambda at=receiver: any(map(int, _REPORT.findall(at.said()))), LIMIT),
+                    receiver.said()[-400:])
+        g.sync()
+        if g.leads:
+            g.check(f"{name}: sender", sender.process.poll() is None, sender.said()[-400:])
+    g.equal(f"{name}: killed, they leave no group in the device", g.nic("groups"), [])
+    g.sync()
 
 
 def _listens(g) -> bool:
