@@ -15,7 +15,7 @@ SUITE = Suite(
     on_request=("rxe",),
     kernels=("stock", "debug"),
     snoop="interval=2,response=1,fast_leave=true",
-    timeout=300)
+    timeout=600)
 
 #: Groups that cm-check joins, and those it only sends to.
 JOINED = ipaddress.ip_network("239.76.0.0/16")

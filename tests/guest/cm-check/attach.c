@@ -95,3 +95,42 @@ enum verdict case_attach_refusals(void *context, int arg)
 						  &group, 0), EINVAL);
 	return verdict;
 }
+
+/* "Only QPs of Transport Service Type IBV_QPT_UD." */
+enum verdict case_attach_connected(void *context, int arg)
+{
+	struct check *check = context;
+	union ibv_gid group = check_group(check, OTHER);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	};
+	struct member connected;
+	enum verdict verdict;
+	int err;
+
+	(void)arg;
+	err = member_open(&connected, RDMA_PS_TCP);
+	if (err)
+		return ktap_fail("rdma_create_id: %s", strerror(err));
+	err = member_bind(&connected, node_gid(&check->bench.nodes[0], IPV4));
+	if (!err && rdma_create_qp(connected.id, NULL, &attr))
+		err = errno;
+	if (err) {
+		verdict = ktap_fail("make a queue pair of type RC: %s",
+				    strerror(err));
+	} else {
+		verdict = bench_errno("attach", ibv_attach_mcast(connected.id->qp,
+								 &group, 0),
+				      EINVAL);
+		rdma_destroy_qp(connected.id);
+	}
+	err = member_close(&connected);
+	return verdict == PASS ? bench_errno("rdma_destroy_id", err, 0) :
+				 verdict;
+}

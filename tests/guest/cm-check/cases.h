@@ -98,6 +98,9 @@ enum verdict case_unbound(void *check, int arg);
 enum verdict case_resolved_from(void *check, int arg);
 enum verdict case_resolved_by_route(void *check, int arg);
 
+/* qkey.c: what a member can change of what its join gave. */
+enum verdict case_join_qkeys(void *check, int arg);
+
 /* options.c: rdma_join_multicast_ex(3). */
 enum verdict case_full_member(void *check, int arg);
 enum verdict case_send_only(void *check, int arg);
@@ -116,6 +119,7 @@ enum verdict case_destroy_leaves(void *check, int arg);
 enum verdict case_attach_needs_join(void *check, int arg);
 enum verdict case_attach_twice(void *check, int arg);
 enum verdict case_attach_refusals(void *check, int arg);
+enum verdict case_attach_connected(void *check, int arg);
 
 /* refusals.c: calls that have to fail. */
 enum verdict case_join_refused(void *check, int arg);
@@ -124,6 +128,11 @@ enum verdict case_leave_refused(void *check, int arg);
 enum verdict case_ipv6_group(void *check, int arg);
 enum verdict case_attach_fails(void *check, int arg);
 enum verdict case_full_group(void *check, int arg);
+
+/* service.c: datagram services and addresses of machines, found by rdma_cm. */
+enum verdict case_no_service(void *check, int arg);
+enum verdict case_rejected(void *check, int arg);
+enum verdict case_no_machine(void *check, int arg);
 
 /* life.c: identifiers, queue pairs and processes that end. */
 enum verdict case_killed(void *check, int arg);

@@ -3,7 +3,8 @@
  * cm-check: judges multicast through rdma_cm, with unmodified librdmacm.
  *
  * Each case is a statement of rdma_join_multicast(3), rdma_join_multicast_ex(3),
- * rdma_leave_multicast(3) or ibv_attach_mcast(3). With --follow on another machine
+ * rdma_leave_multicast(3) or ibv_attach_mcast(3), or of what rdma_get_cm_event(3) says
+ * of services and addresses that cannot be reached. With --follow on another machine
  * and its address given here, what is sent comes from there, and through a switch;
  * if that snoops, the virtual fabric is asked what it has heard.
  */
@@ -27,6 +28,8 @@ static const struct row {
 	{ "join: each event has the context of its join", case_join_context, 0, false },
 	{ "join: the event says where to send: address, QP 0xffffff, Q_Key 0x01234567",
 	  case_join_event_fields, 0, false },
+	{ "join: a member with a Q_Key of its own loses its copy only, and has what is sent with that",
+	  case_join_qkeys, 0, false },
 	{ "join: the queue pair is attached when the event is fetched, not before",
 	  case_join_attached_at_event, 0, false },
 	{ "join: without a queue pair nothing is attached; by hand it is",
@@ -83,6 +86,21 @@ static const struct row {
 	{ "attach: several times, one copy; detached, none", case_attach_twice, 0, false },
 	{ "attach: an address of one machine, and detach of what is not attached, are EINVAL",
 	  case_attach_refusals, 0, false },
+	{ "attach: the queue pair of a connected identifier, RC, is EINVAL",
+	  case_attach_connected, 0, false },
+
+	{ "connect: a service that nobody offers is UNREACHABLE, status 1 (SIDR: not supported); IPv4",
+	  case_no_service, IPV4, false },
+	{ "connect: a service that nobody offers is UNREACHABLE, status 1 (SIDR: not supported); IPv6",
+	  case_no_service, IPV6, false },
+	{ "connect: rejected is UNREACHABLE, status 2 (SIDR: rejected); accepted has the queue pair; IPv4",
+	  case_rejected, IPV4, false },
+	{ "connect: rejected is UNREACHABLE, status 2 (SIDR: rejected); accepted has the queue pair; IPv6",
+	  case_rejected, IPV6, false },
+	{ "resolve: an address that no machine has is ADDR_ERROR, ETIMEDOUT; another can follow; IPv4",
+	  case_no_machine, IPV4, false },
+	{ "resolve: an address that no machine has is ADDR_ERROR, ETIMEDOUT; another can follow; IPv6",
+	  case_no_machine, IPV6, false },
 
 	{ "end: a process that is killed has left", case_killed, 0, false },
 	{ "end: a queue pair destroyed before it left goes with its process",

@@ -79,26 +79,48 @@ int member_bind(struct member *member, const union ibv_gid *address)
 	return learn(member);
 }
 
-int member_resolve(struct member *member, const union ibv_gid *from,
-		   const union ibv_gid *to)
+int member_ask_address(struct member *member, const union ibv_gid *from,
+		       const union ibv_gid *to, uint16_t port,
+		       struct member_event *event)
 {
 	struct sockaddr_storage source, target;
-	struct member_event event;
-	int err;
 
-	gid_address(to, 0, &target);
+	gid_address(to, port, &target);
 	if (from)
 		gid_address(from, 0, &source);
 	if (rdma_resolve_addr(member->id,
 			      from ? (struct sockaddr *)&source : NULL,
 			      (struct sockaddr *)&target, RESOLVE_MS))
 		return errno;
-	err = member_event(member, &event);
+	return member_event(member, event);
+}
+
+int member_resolve(struct member *member, const union ibv_gid *from,
+		   const union ibv_gid *to)
+{
+	struct member_event event;
+	int err = member_ask_address(member, from, to, 0, &event);
+
 	if (err)
 		return err;
 	if (event.type != RDMA_CM_EVENT_ADDR_RESOLVED)
 		return event.status < 0 ? -event.status : EPROTO;
 	return learn(member);
+}
+
+int member_ask_service(struct member *member, struct member_event *event)
+{
+	struct rdma_conn_param parameters = { .qp_num = 0 };
+	int err;
+
+	if (rdma_resolve_route(member->id, RESOLVE_MS))
+		return errno;
+	err = member_event(member, event);
+	if (err || event->type != RDMA_CM_EVENT_ROUTE_RESOLVED)
+		return err;
+	if (rdma_connect(member->id, &parameters))
+		return errno;
+	return member_event(member, event);
 }
 
 int member_close(struct member *member)

@@ -18,7 +18,7 @@ struct member_event {
 	enum rdma_cm_event_type type;
 	int status;
 	void *context;			/* of joins */
-	struct ibv_ah_attr address;	/* these three of joins and connections */
+	struct ibv_ah_attr address;	/* these three of joins and services */
 	uint32_t qpn;
 	uint32_t qkey;
 };
@@ -43,6 +43,12 @@ int member_bind(struct member *member, const union ibv_gid *address);
 /* Has it resolve @to, from local address @from or, if that is NULL, from any. */
 int member_resolve(struct member *member, const union ibv_gid *from,
 		   const union ibv_gid *to);
+/* The same for port @port of @to; what came of it is in @event. */
+int member_ask_address(struct member *member, const union ibv_gid *from,
+		       const union ibv_gid *to, uint16_t port,
+		       struct member_event *event);
+/* Asks for the datagram service it has resolved; the answer is in @event. */
+int member_ask_service(struct member *member, struct member_event *event);
 /* Leaves all groups and destroys the identifier; its queue pair must be gone. */
 int member_close(struct member *member);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "member.h"
 #include "nic.h"
 #include "node.h"
 
@@ -28,6 +29,7 @@ enum order {
 	ORDER_COLLECT,
 	ORDER_HOST_JOIN,
 	ORDER_HOST_LEAVE,
+	ORDER_ASK,
 	ORDER_GOODBYE,
 };
 
@@ -41,7 +43,8 @@ struct request {
 	uint32_t wait_ms;
 	uint32_t token;
 	uint32_t lid;
-	union ibv_gid group;
+	uint32_t port;
+	union ibv_gid group;	/* or another address */
 	struct datagram datagram;
 };
 
@@ -49,6 +52,7 @@ struct reply {
 	int32_t err;
 	uint32_t qpn;
 	uint32_t count;		/* of struct received that follow */
+	struct answer answer;
 };
 
 struct greeting {
@@ -106,6 +110,31 @@ static int execute_host(const struct node *node, const struct request *request)
 	return err ? err : nic_await_group(&request->group, true);
 }
 
+static int execute_ask(const struct node *node, const struct request *request,
+		       struct answer *answer)
+{
+	const union ibv_gid *from = node_gid(node, gid_family(&request->group));
+	struct member_event event;
+	struct member member;
+	int err, closed;
+
+	err = member_open(&member, RDMA_PS_UDP);
+	if (err)
+		return err;
+	err = member_ask_address(&member, from, &request->group,
+				 (uint16_t)request->port, &event);
+	if (!err && event.type == RDMA_CM_EVENT_ADDR_RESOLVED)
+		err = member_ask_service(&member, &event);
+	*answer = (struct answer){
+		.event = event.type,
+		.status = event.status,
+		.qpn = event.qpn,
+		.qkey = event.qkey,
+	};
+	closed = member_close(&member);
+	return err ? err : closed;
+}
+
 static int execute(struct node *node, const struct request *request,
 		   struct reply *reply)
 {
@@ -114,6 +143,8 @@ static int execute(struct node *node, const struct request *request,
 	if (request->order == ORDER_HOST_JOIN ||
 	    request->order == ORDER_HOST_LEAVE)
 		return execute_host(node, request);
+	if (request->order == ORDER_ASK)
+		return execute_ask(node, request, &reply->answer);
 	if (request->id >= NODE_ENDPOINTS)
 		return ENOENT;
 	endpoint = &node->endpoints[request->id];
@@ -258,6 +289,21 @@ int node_host_join(struct node *node, const union ibv_gid *group)
 int node_host_leave(struct node *node, const union ibv_gid *group)
 {
 	return membership(node, ORDER_HOST_LEAVE, 0, group, 0);
+}
+
+int node_ask(struct node *node, const union ibv_gid *to, uint16_t port,
+	     struct answer *answer)
+{
+	struct request request = {
+		.order = ORDER_ASK,
+		.port = port,
+		.group = *to,
+	};
+	struct reply reply;
+	int err = perform(node, &request, &reply);
+
+	*answer = reply.answer;
+	return err;
 }
 
 int node_post(struct node *node, uint32_t id, uint32_t count)

@@ -57,6 +57,20 @@ int node_detach(struct node *node, uint32_t id, const union ibv_gid *group,
  */
 int node_host_join(struct node *node, const union ibv_gid *group);
 int node_host_leave(struct node *node, const union ibv_gid *group);
+/* What the rdma_cm of a node was told when it asked for a datagram service. */
+struct answer {
+	uint32_t event;		/* enum rdma_cm_event_type */
+	int32_t status;
+	uint32_t qpn;		/* these two with RDMA_CM_EVENT_ESTABLISHED */
+	uint32_t qkey;
+};
+
+/*
+ * Has the node ask for the datagram service at port @port of @to, and gives back
+ * the event in which that ended.
+ */
+int node_ask(struct node *node, const union ibv_gid *to, uint16_t port,
+	     struct answer *answer);
 int node_post(struct node *node, uint32_t id, uint32_t count);
 int node_fail(struct node *node, uint32_t id);
 int node_send(struct node *node, uint32_t id, const struct datagram *datagram,
