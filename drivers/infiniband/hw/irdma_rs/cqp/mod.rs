@@ -390,7 +390,11 @@ impl Cqp {
         let before = self.port.read(PFPE_CQPTAIL)?.wqtail();
         self.post(Op::CreateCq, &entry, waiter.clone())?;
         let outcome = loop {
-            let tail = self.port.read(PFPE_CQPTAIL)?;
+            // The operation is on the ring: what can be said is that no answer came.
+            let tail = self
+                .port
+                .read(PFPE_CQPTAIL)
+                .map_err(|_| Failure::TimedOut)?;
             self.poll();
             if let Some(outcome) = waiter.outcome() {
                 break outcome;
@@ -470,7 +474,8 @@ impl Cqp {
             ),
             Err(_) => self.die(),
         }
-        waiter.outcome().unwrap_or(Err(Failure::NotSent(EIO)))
+        // Somebody else who ends everything may have it, and not have told yet: the device got it.
+        waiter.outcome().unwrap_or(Err(Failure::TimedOut))
     }
 
     /// Completes the one outstanding operation of tail mode.
