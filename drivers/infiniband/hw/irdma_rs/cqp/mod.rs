@@ -173,8 +173,9 @@ const HMC_PROFILE_DEFAULT: u64 = 1;
 /// Value of `hw_majver` on E810.
 const HW_MAJVER_GEN_2: u64 = 1;
 
-/// Word 3 of the context, echoed by the device in every completion. The ring needs no such value;
-/// an unmistakable one makes a foreign completion visible.
+/// Word 3 of the context, echoed by the device in word 1 of every completion. The driver finds
+/// operations by their place on the ring and does not look at it; people who look at the memory of the
+/// queue know by it whose completions these are.
 const ECHO: u64 = 0x6972_646d_615f_7273;
 
 /// The control queue pair of one function.
