@@ -3,7 +3,6 @@
 //! Groups whose last command the device refused, and when it is asked again.
 
 use kernel::{
-    prelude::*,
     sync::{
         atomic::Relaxed,
         Arc, //
