@@ -14,6 +14,9 @@ SUITE = Suite(
     about="on two linked switches that snoop: attach and join, leave, time-outs, queriers, "
           "and links that lose, double, delay and damage",
     guests=3,
+    drivers=("irdma_rs",),
+    # What a switch does is the same for both.
+    on_request=("irdma",),
     # Who does not answer is forgotten after 21 seconds, who does not ask after 20.5: guests on
     # a slow machine have to be faster, and the cases that wait for it should not take all day.
     snoop="interval=10,response=1",

@@ -12,7 +12,6 @@ SUITE = Suite(
     guests=2,
     drivers=("irdma_rs", "irdma", "rxe"),
     kernels=("stock", "debug"),
-    debug_each_time=True,
     timeout=300)
 
 #: Where the module shows its directories.
