@@ -119,3 +119,47 @@ impl GroupView {
         view
     }
 }
+
+#[kernel::macros::kunit_tests(irdma_rs_mcast_view)]
+mod tests {
+    use super::*;
+    use crate::mcast::index::IndexPool;
+    use core::net::{
+        IpAddr,
+        Ipv4Addr, //
+    };
+    use kernel::{
+        prelude::*,
+        sync::Arc, //
+    };
+
+    #[test]
+    fn a_group_is_shown_as_it_is() -> Result {
+        let key = GroupKey {
+            ip: IpAddr::V4(Ipv4Addr::new(239, 129, 2, 3)),
+            vlan: Some(5),
+        };
+        let index = IndexPool::new(4)?.take().ok_or(ENOMEM)?;
+        let group = Arc::pin_init(Group::<Arc<u32>, ()>::new(key, index), GFP_KERNEL)?;
+        let busy = GroupView::busy(&group);
+        let mut state = group.state.lock();
+
+        assert_eq!((busy.key, busy.index), (key, index.get()));
+        assert_eq!(busy.mac, [0x01, 0x00, 0x5e, 1, 2, 3]);
+        assert_eq!(busy.state.name(), "busy");
+        for (phase, outdated, refusals, shown) in [
+            (Phase::New, false, 0, "new"),
+            (Phase::Live, false, 0, "live"),
+            (Phase::Live, true, PATIENCE - 1, "stale"),
+            (Phase::Live, true, PATIENCE, "quarantined"),
+            (Phase::Retired, false, 0, "retired"),
+        ] {
+            state.phase = phase;
+            state.outdated = outdated;
+            state.refusals = refusals;
+            let view = GroupView::new(&group, &state);
+            assert_eq!((view.state.name(), view.refusals), (shown, refusals));
+        }
+        Ok(())
+    }
+}
