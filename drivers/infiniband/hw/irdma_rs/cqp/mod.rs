@@ -28,6 +28,10 @@
 //!
 //! The CCQ's lock is taken before the ring's; neither is held while a waiter is woken or a closure
 //! runs. Both are usable in any context.
+//!
+//! Interrupts are off from before an operation is taken off the ring until whoever waits for it has
+//! been told ([`Cqp::ended`] wants to see that): he may spin with interrupts off and hold a lock, and
+//! must not have to wait for a task that does not run, or that wants this lock.
 
 mod ccq;
 pub(crate) mod cmd;
@@ -63,6 +67,10 @@ use kept::Kept;
 use kernel::{
     bitfield,
     dma::DmaAddress,
+    interrupt::{
+        local_interrupt_disable,
+        LocalInterruptDisabled, //
+    },
     io::poll::read_poll_timeout,
     new_mutex, new_spinlock_irq,
     prelude::*,
@@ -481,9 +489,11 @@ impl Cqp {
 
     /// Completes the one outstanding operation of tail mode.
     fn retire(&self, waiter: &Waiter, outcome: Outcome) {
-        if let Some((slot, outstanding)) = self.take_oldest() {
-            self.ended(slot, outcome, outstanding);
+        let off = local_interrupt_disable();
+        if let Some((slot, outstanding)) = self.take_oldest(&off) {
+            self.ended(slot, outcome, outstanding, &off);
         }
+        drop(off);
         waiter.set(outcome);
     }
 
@@ -511,17 +521,18 @@ impl Cqp {
 
     /// Takes a completion and ends its operation. Returns false if there is none. Any context.
     fn poll_one(&self) -> bool {
+        let off = local_interrupt_disable();
         let ended = {
-            let mut ccq = self.ccq.lock();
+            let mut ccq = self.ccq.lock_with(&off);
             let Some(cqe) = (*ccq).as_mut().and_then(Ccq::next) else {
                 return false;
             };
-            let mut ring = self.ring.lock();
+            let mut ring = self.ring.lock_with(&off);
             ring.complete(cqe.index)
                 .map(|slot| (slot, cqe.outcome, ring.outstanding()))
         };
         match ended {
-            Some((slot, outcome, outstanding)) => self.ended(slot, outcome, outstanding),
+            Some((slot, outcome, outstanding)) => self.ended(slot, outcome, outstanding, &off),
             None => self.complain_once(),
         }
         true
@@ -604,24 +615,25 @@ impl Cqp {
     /// Ends what is outstanding on a dead ring.
     fn drain(&self) {
         loop {
-            let Some((slot, outstanding)) = self.take_oldest() else {
+            let off = local_interrupt_disable();
+            let Some((slot, outstanding)) = self.take_oldest(&off) else {
                 return;
             };
-            self.ended(slot, Err(Failure::TimedOut), outstanding);
+            self.ended(slot, Err(Failure::TimedOut), outstanding, &off);
         }
     }
 
     /// Takes the oldest operation off the ring; tells how many others are outstanding.
-    fn take_oldest(&self) -> Option<(Slot, u16)> {
-        let mut ring = self.ring.lock();
+    fn take_oldest(&self, off: &LocalInterruptDisabled) -> Option<(Slot, u16)> {
+        let mut ring = self.ring.lock_with(off);
         let slot = ring.retire_oldest()?;
 
         Some((slot, ring.outstanding()))
     }
 
     /// Notes how an operation ended, prints what nobody expects, and tells who waits. Any context, no
-    /// lock held.
-    fn ended(&self, slot: Slot, outcome: Outcome, outstanding: u16) {
+    /// lock held, interrupts off since before the operation was taken off the ring.
+    fn ended(&self, slot: Slot, outcome: Outcome, outstanding: u16, _off: &LocalInterruptDisabled) {
         let duration = slot.posted.elapsed();
 
         self.stats.count(slot.op, duration, outcome);
