@@ -2,10 +2,11 @@
 
 //! Looks after control operations that nobody waits for.
 //!
-//! Who waits for an operation notices when the device has stalled. Some operations are posted and left
-//! to a closure, such as the destruction of an address handle: if the device loses one of these, only a
-//! look from time to time finds out. Likewise for a change of the traffic classes that never ends, and
-//! for what the device refused and would not refuse now.
+//! Who waits for an operation notices when the device has stalled, or an event was lost. Some operations
+//! are posted and left to a closure, such as the destruction of an address handle: if the device loses
+//! one of these, or the event that tells of it, only a look from time to time finds out. Likewise for a
+//! change of the traffic classes that never ends, and for what the device refused and would not refuse
+//! now.
 
 use crate::{
     dev::Dev,
@@ -44,7 +45,7 @@ impl WorkItem for Look {
     type Pointer = Arc<Look>;
 
     fn run(this: Arc<Look>) {
-        this.dev.cqp.check_progress();
+        this.dev.cqp.catch_up();
         this.dev.tc.look(&this.dev);
         LeftOver::retry(&this.dev);
         this.dev.arp.retry();

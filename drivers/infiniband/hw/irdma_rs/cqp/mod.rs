@@ -552,7 +552,7 @@ impl Cqp {
 
     /// Declares the queue dead if the device has stalled, or was reset behind the driver's back. Any
     /// context.
-    pub(crate) fn check_progress(&self) {
+    fn check_progress(&self) {
         let (late, stalled) = {
             let ring = self.ring.lock();
             (

@@ -20,8 +20,9 @@
 //! the third look once more after an arm: the device need not raise an event for what it wrote before
 //! it saw the arm.
 //!
-//! A sleeper that finds a completion which should have been announced arms anew, so that a lost event
-//! delays once and not for ever.
+//! A sleeper that finds a completion which should have been announced arms anew, and so does the
+//! watchdog, so that a lost event delays once and not for ever ([`Cqp::catch_up`]). Nobody says that the
+//! device does not answer before he has looked himself.
 
 use super::{
     ccq::Ccq,
@@ -155,12 +156,18 @@ impl Cqp {
             if waiter.wait(WAIT_SLICE) {
                 continue;
             }
-            if self.poll() > 0 {
-                // What told of it is lost, or late.
-                self.arm_anew();
-            }
-            self.check_progress();
+            self.catch_up();
         }
+    }
+
+    /// Takes what no event has told of, and only then judges whether the device still answers. Any
+    /// context.
+    pub(crate) fn catch_up(&self) {
+        if self.poll() > 0 {
+            // What told of it is lost, or late.
+            self.arm_anew();
+        }
+        self.check_progress();
     }
 
     /// Looks for completions until `waiter` has its outcome, for [`LOOK`] at most.
@@ -222,14 +229,15 @@ impl Cqp {
         true
     }
 
-    /// Asks for an event whether one is asked for or not, since it may never come. Any context.
+    /// Asks for an event whether one is asked for or not, since it may never come, and looks once
+    /// more. Any context.
     pub(super) fn arm_anew(&self) {
-        let mut ccq = self.ccq.lock();
-        if let Some(ccq) = (*ccq).as_mut() {
+        if let Some(ccq) = (*self.ccq.lock()).as_mut() {
             if self.ring.lock().has_events() {
                 self.arm(ccq);
             }
         }
+        self.poll();
     }
 
     /// Asks for an event at the next completion. The caller holds the CCQ's lock.
