@@ -404,8 +404,7 @@ impl Cqp {
                 .port
                 .read(PFPE_CQPTAIL)
                 .map_err(|_| Failure::TimedOut)?;
-            self.poll();
-            if let Some(outcome) = waiter.outcome() {
+            if let Some(outcome) = self.poll_for(&waiter) {
                 break outcome;
             }
             if tail.wqtail() != before && tail.cqp_op_err().into_bool() {
@@ -508,15 +507,12 @@ impl Cqp {
         Ok(())
     }
 
-    /// Takes all completions that are there and ends their operations. Any context.
+    /// Takes all completions that are there and ends their operations, but no more than there can be
+    /// at a time: those that come meanwhile somebody else notices. Any context.
     ///
     /// Returns how many there were.
-    pub(crate) fn poll(&self) -> usize {
-        let mut count = 0usize;
-        while self.poll_one() {
-            count = count.wrapping_add(1);
-        }
-        count
+    fn poll(&self) -> usize {
+        (0..Ring::ENTRIES).take_while(|_| self.poll_one()).count()
     }
 
     /// Takes a completion and ends its operation. Returns false if there is none. Any context.

@@ -4,8 +4,8 @@
 //!
 //! A device answers within microseconds; an event and a change of tasks cost more than that. So who
 //! has given an order looks for the answer himself, over and over for [`LOOK`] at most, and ends the
-//! operations of all. He sleeps when the time is up or when another task should run. As long as
-//! anybody looks, those that sleep need no event.
+//! operations that the device carried out before his. He sleeps when the time is up or when another
+//! task should run. As long as anybody looks, those that sleep need no event.
 //!
 //! The rule that no completion is missed by: *while an operation is outstanding, a caller looks, or an
 //! event is armed, or one is on its way* ([`Watch`](super::watch::Watch), guarded by the CCQ's lock).
@@ -37,6 +37,7 @@ use super::{
     Mode,
     Op,
     Outcome,
+    Ring,
     Wqe,
     POLL_SLICE, //
 };
@@ -93,10 +94,9 @@ impl Cqp {
         let posted = self.post(C::OP, &entry, waiter.clone());
         self.not_sent(C::OP, posted)?;
         let outcome = loop {
-            if let Some(outcome) = waiter.outcome() {
+            if let Some(outcome) = self.poll_for(&waiter) {
                 break outcome;
             }
-            self.poll();
             self.check_progress();
             udelay(SPIN_SLICE);
         };
@@ -177,11 +177,13 @@ impl Cqp {
         }
         let start = Instant::<Monotonic>::now();
         loop {
-            self.poll();
+            let found = self.poll_one();
             if waiter.outcome().is_some() || need_resched() || start.elapsed() > LOOK {
                 break;
             }
-            cpu_relax();
+            if !found {
+                cpu_relax();
+            }
         }
         let armed = (*self.ccq.lock()).as_mut().is_some_and(|ccq| {
             ccq.watch.end_look();
@@ -197,13 +199,17 @@ impl Cqp {
         let waiter = Waiter::new(GFP_KERNEL)?;
         self.post(op, entry, waiter.clone())?;
         loop {
-            self.poll();
-            if let Some(outcome) = waiter.outcome() {
+            if let Some(outcome) = self.poll_for(&waiter) {
                 return outcome;
             }
             self.check_progress();
             fsleep(POLL_SLICE);
         }
+    }
+
+    /// Ends operations until `waiter` has its outcome, or nothing more has completed. Any context.
+    pub(super) fn poll_for(&self, waiter: &Waiter) -> Option<Outcome> {
+        poll_for(|| waiter.outcome(), || self.poll_one())
     }
 
     /// Sees to it that the next completion is noticed if one is to come. Returns whether it took an
@@ -269,5 +275,59 @@ impl Cqp {
                 return true;
             }
         }
+    }
+}
+
+/// Calls `poll_one` until there is an `outcome`, or nothing to poll.
+///
+/// Operations complete in order, so no more than are on the ring come before one's own; a device that
+/// makes up more is left to the next call.
+fn poll_for<T>(outcome: impl Fn() -> Option<T>, mut poll_one: impl FnMut() -> bool) -> Option<T> {
+    for _ in 0..Ring::ENTRIES {
+        let found = outcome();
+        if found.is_some() || !poll_one() {
+            return found;
+        }
+    }
+    outcome()
+}
+
+#[kunit_tests(irdma_rs_cqp_wait)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    /// Polls with `there` completions, of which the one at `mine` is one's own; tells how many were
+    /// taken, and whether the own one was among them.
+    fn polled(there: usize, mine: usize) -> (usize, bool) {
+        let taken = Cell::new(0);
+        let outcome = poll_for(
+            || (taken.get() > mine).then_some(()),
+            || {
+                let any = taken.get() < there;
+                taken.set(taken.get() + usize::from(any));
+                any
+            },
+        );
+        (taken.get(), outcome.is_some())
+    }
+
+    #[test]
+    fn ones_own_completion_is_the_last_that_is_taken() {
+        assert_eq!(polled(0, 0), (0, false));
+        assert_eq!(polled(5, 5), (5, false));
+        assert_eq!(polled(5, 4), (5, true));
+        assert_eq!(polled(5, 0), (1, true));
+        assert_eq!(polled(usize::MAX, 3), (4, true));
+        let last = usize::from(Ring::ENTRIES) - 1;
+        assert_eq!(polled(usize::MAX, last), (last + 1, true));
+    }
+
+    #[test]
+    fn a_device_that_makes_up_completions_holds_nobody_for_ever() {
+        assert_eq!(
+            polled(usize::MAX, usize::MAX),
+            (usize::from(Ring::ENTRIES), false)
+        );
     }
 }

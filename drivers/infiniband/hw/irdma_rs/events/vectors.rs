@@ -7,8 +7,8 @@
 //! completion event queue.
 //!
 //! A vector fires once and stays quiet until the handler has enabled it again. If there is more to do
-//! than a hard interrupt should ([`Budget`]), the thread of the interrupt does the rest and enables the
-//! vector. Taking a vector down goes: stop the queue's cause, disable the vector, free the interrupt
+//! than a hard interrupt should ([`Budget`]), the thread of the interrupt does the rest, in pieces between
+//! which others run, and enables the vector. Taking a vector down goes: stop the queue's cause, disable the vector, free the interrupt
 //! (which waits for the handler and its thread), disable once more, since they may just have enabled.
 
 use super::{
@@ -29,6 +29,10 @@ use kernel::{
         Arc,
         SpinLockIrq, //
     },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
     workqueue::{
         Work,
         WorkItem, //
@@ -48,6 +52,9 @@ use rdma::{
         },
     },
 };
+
+/// How long the thread of an interrupt sleeps where it has much to do.
+const BREATH: Delta = Delta::from_micros(50);
 
 /// How the vectors are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +198,10 @@ impl VectorHandler for Handler {
     }
 
     fn thread(&self) {
-        self.serve(Budget::unlimited());
+        while let Served::Rest = self.serve(Budget::thread()) {
+            // Only sleeping lets tasks of ordinary priority run.
+            fsleep(BREATH);
+        }
     }
 }
 
