@@ -89,8 +89,7 @@ impl Core {
         let ccq = CcqStage::new(&port, &cqp)?;
 
         let plan = Plan::new(vectors.len(), cpus, hmc.max_ceqs());
-        let slot = AeqSlot::new()?;
-        let shared = plan.shared.then(|| slot.clone());
+        let shared = plan.shared.then(|| dev.aeq.clone());
         let ceq0 = CeqStage::new(&dev, &vectors, plan, 0, shared)?;
         let mut ceqs = KVec::with_capacity(vectors.len(), GFP_KERNEL)?;
         for id in 1..plan.ceqs {
@@ -102,7 +101,7 @@ impl Core {
         } else {
             None
         };
-        let aeq = AeqStage::new(&dev, &vectors, slot, vector)?;
+        let aeq = AeqStage::new(&dev, &vectors, vector)?;
         let watchdog = Watchdog::start(dev.clone())?;
 
         Ok(Self {
@@ -291,7 +290,6 @@ impl Drop for CeqStage {
 /// The asynchronous event queue with its interrupt, if it has one of its own.
 struct AeqStage {
     dev: Arc<Dev>,
-    slot: Arc<AeqSlot>,
     aeq: Option<Arc<Aeq>>,
     work: Option<Arc<AeqWork>>,
     irq: Option<Irq>,
@@ -299,28 +297,23 @@ struct AeqStage {
 
 impl AeqStage {
     /// `shared` is the vector of another queue that serves this one, too.
-    fn new(
-        dev: &Arc<Dev>,
-        vectors: &Arc<VectorSet>,
-        slot: Arc<AeqSlot>,
-        shared: Option<u16>,
-    ) -> Result<Self> {
+    fn new(dev: &Arc<Dev>, vectors: &Arc<VectorSet>, shared: Option<u16>) -> Result<Self> {
         let aeq = Aeq::create(dev)?;
         // From here on the destructor cleans up.
         let mut stage = Self {
             dev: dev.clone(),
-            slot: slot.clone(),
             aeq: Some(aeq.clone()),
             work: None,
             irq: None,
         };
         let work = AeqWork::new(dev.clone(), aeq.clone())?;
         stage.work = Some(work.clone());
-        slot.set(Some(work));
+        dev.aeq.set(Some(work));
         match shared {
             Some(vector) => aeq.route(dev, vector)?,
             None => {
-                let irq = Irq::request(dev, vectors, 0, c"irdma_rs_aeq", None, Some(slot))?;
+                let slot = Some(dev.aeq.clone());
+                let irq = Irq::request(dev, vectors, 0, c"irdma_rs_aeq", None, slot)?;
                 let vector = irq.vector();
                 stage.irq = Some(irq);
                 aeq.route(dev, vector)?;
@@ -329,6 +322,8 @@ impl AeqStage {
                 }
             }
         }
+        // No interrupt tells of what was written before there was one.
+        dev.aeq.kick();
         Ok(stage)
     }
 }
@@ -342,7 +337,7 @@ impl Drop for AeqStage {
         // Waits for the handler of an interrupt of its own.
         self.irq = None;
         // After this no handler starts work, and none is about to.
-        self.slot.set(None);
+        self.dev.aeq.set(None);
         if let Some(work) = &self.work {
             AeqWork::stop(work);
         }

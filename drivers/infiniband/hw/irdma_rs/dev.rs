@@ -9,6 +9,7 @@ use crate::{
         Cqp, //
     },
     events::{
+        vectors::AeqSlot,
         CqEvents,
         QpEvents,
         Table, //
@@ -105,6 +106,8 @@ pub(crate) struct Dev {
     /// Completion queues that events reach.
     #[pin]
     pub(crate) cqs: Table<dyn CqEvents>,
+    /// The asynchronous event queue, while there is one.
+    pub(crate) aeq: Arc<AeqSlot>,
     /// Destination MAC addresses.
     pub(crate) arp: Arc<ArpTable>,
     /// Address handles that the device did not destroy.
@@ -150,6 +153,7 @@ impl Dev {
         let arp = ArpTable::new(cqp.clone(), limits.arps)?;
         let scheduler = Scheduler::new(port.clone(), cqp.clone())?;
         let work = OwnedQueue::unbound(c"irdma_rs")?;
+        let aeq = AeqSlot::new()?;
         let qps = Table::new(limits.qps)?;
         let cqs = Table::new(limits.cqs)?;
         Arc::pin_init(
@@ -161,6 +165,7 @@ impl Dev {
                 ids,
                 qps <- qps,
                 cqs <- cqs,
+                aeq,
                 arp,
                 left_ahs <- LeftOver::new(),
                 scheduler,

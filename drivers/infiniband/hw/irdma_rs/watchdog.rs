@@ -4,9 +4,9 @@
 //!
 //! Who waits for an operation notices when the device has stalled, or an event was lost. Some operations
 //! are posted and left to a closure, such as the destruction of an address handle: if the device loses
-//! one of these, or the event that tells of it, only a look from time to time finds out. Likewise for a
-//! change of the traffic classes that never ends, and for what the device refused and would not refuse
-//! now.
+//! one of these, or the event that tells of it, only a look from time to time finds out. Likewise for
+//! asynchronous events whose interrupt was lost, for a change of the traffic classes that never ends,
+//! and for what the device refused and would not refuse now.
 
 use crate::{
     dev::Dev,
@@ -46,6 +46,7 @@ impl WorkItem for Look {
 
     fn run(this: Arc<Look>) {
         this.dev.cqp.catch_up();
+        this.dev.aeq.kick();
         this.dev.tc.look(&this.dev);
         LeftOver::retry(&this.dev);
         this.dev.arp.retry();

@@ -137,7 +137,7 @@ impl AeqWork {
     }
 }
 
-/// Where a vector's handler finds the asynchronous event queue, while there is one.
+/// Where others find the asynchronous event queue, while there is one.
 #[pin_data]
 pub(crate) struct AeqSlot {
     #[pin]
@@ -154,14 +154,16 @@ impl AeqSlot {
         )
     }
 
-    /// From now on handlers serve `work`, or nothing; none still serves what was there before.
+    /// From now on others find `work`, or nothing; none still kicks what was there before.
     pub(crate) fn set(&self, work: Option<Arc<AeqWork>>) {
         let old = core::mem::replace(&mut *self.work.lock(), work);
         drop(old);
     }
 
+    /// Has the queue drained if there is something in it. Any context.
+    ///
     /// Runs under the lock, so that [`Self::set`] waits for it.
-    fn kick(&self) {
+    pub(crate) fn kick(&self) {
         if let Some(work) = &*self.work.lock() {
             AeqWork::kick(work);
         }
