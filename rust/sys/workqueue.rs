@@ -120,6 +120,19 @@ where
     queued
 }
 
+/// Waits for the run of `item` that is queued, and for one in progress. May sleep.
+pub fn flush_work<T, const ID: u64>(item: &Arc<T>)
+where
+    T: HasWork<T, ID> + WorkItem<ID, Pointer = Arc<T>>,
+{
+    let this = Arc::as_ptr(item).cast_mut();
+    // SAFETY: A valid item, kept by the reference.
+    let work = unsafe { Work::<T, ID>::raw_get(T::raw_get_work(this)) };
+
+    // SAFETY: An initialised work item.
+    unsafe { bindings::flush_work(work) };
+}
+
 /// As [`cancel_work_sync`], for an item queued with a delay.
 pub fn cancel_delayed_work_sync<T, const ID: u64>(item: &Arc<T>) -> bool
 where

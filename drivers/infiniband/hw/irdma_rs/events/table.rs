@@ -5,7 +5,9 @@
 //! An event carries a number, never a pointer. The handler looks the number up, takes a reference
 //! under the lock, and works on the object outside it, so that the object may be destroyed at any
 //! time. Destroying goes: stop the hardware, remove from the table, cut the object's way to its
-//! owner, drop.
+//! owner, let asynchronous events settle
+//! ([`AeqSlot::settle`](super::vectors::AeqSlot::settle)), drop. Events of the old object that the
+//! device wrote before are handled by then, and hit none that gets its number.
 
 use kernel::{
     new_spinlock_irq,

@@ -48,6 +48,7 @@ use rdma::{
         },
         workqueue::{
             cancel_work_sync,
+            flush_work,
             OwnedQueue, //
         },
     },
@@ -166,6 +167,17 @@ impl AeqSlot {
     pub(crate) fn kick(&self) {
         if let Some(work) = &*self.work.lock() {
             AeqWork::kick(work);
+        }
+    }
+
+    /// Waits until all events have been handled that are there now. May sleep.
+    pub(crate) fn settle(&self) {
+        let work = self.work.lock().clone();
+
+        if let Some(work) = work {
+            AeqWork::kick(&work);
+            // One taken off the queue may still be on its way to its object.
+            flush_work(&work);
         }
     }
 }

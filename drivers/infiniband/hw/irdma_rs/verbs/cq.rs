@@ -390,7 +390,10 @@ impl Created {
         // Whoever still holds the shared half may do so where memory for DMA cannot be freed.
         let ring = self.shared.ring.lock().take();
         drop(ring);
-        if gone.is_err() {
+        if gone.is_ok() {
+            // The number is free after this.
+            dev.aeq.settle();
+        } else {
             self.keep(&dev);
         }
     }

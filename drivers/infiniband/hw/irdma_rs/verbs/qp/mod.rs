@@ -418,8 +418,11 @@ impl QpShared {
         let queues = (self.sq.lock().take(), self.rq.lock().take());
         drop(queues);
         match gone {
-            // The number is free now, unless the device still lists it in a group.
-            Ok(()) => drop(created),
+            Ok(()) => {
+                dev.aeq.settle();
+                // The number is free now, unless the device still lists it in a group.
+                drop(created);
+            }
             Err(_) => {
                 self.send_cq.pin();
                 self.recv_cq.pin();
