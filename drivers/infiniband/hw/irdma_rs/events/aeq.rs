@@ -3,8 +3,8 @@
 //! The asynchronous event queue (AEQ).
 //!
 //! The interrupt handler only looks whether there is something; a work item drains the queue in
-//! process context, one event after the other, and then tells the device how many entries are free
-//! again.
+//! process context, one event after the other, and tells the device now and then how many entries are
+//! free again.
 
 #[cfg(CONFIG_KUNIT = "y")]
 mod words_test;
@@ -19,7 +19,13 @@ use crate::{
     regs::*, //
 };
 use kernel::{
-    bitfield, new_spinlock_irq,
+    bitfield,
+    fmt::{
+        self,
+        Display,
+        Formatter, //
+    },
+    new_spinlock_irq,
     prelude::*,
     sync::{
         barrier::{
@@ -30,12 +36,16 @@ use kernel::{
         SpinLockIrq, //
     },
 };
+use rdma::sys::ratelimit::RateLimit;
 
 /// Most entries the queue may have.
 const MAX_ENTRIES: u32 = 524_287;
 
 /// Words in an entry.
 const WORDS: usize = 2;
+
+/// Most entries that are given back to the device at once.
+const PIECE: u32 = 16;
 
 bitfield! {
     /// Word 1 of an entry.
@@ -165,6 +175,51 @@ impl From<Aeqe> for AsyncEvent {
     }
 }
 
+/// Entries taken and not yet given back.
+struct Taken {
+    count: u32,
+    /// As many are given back together.
+    piece: u32,
+}
+
+impl Taken {
+    /// None, of a queue of `entries`.
+    fn new(entries: u32) -> Self {
+        Self {
+            count: 0,
+            piece: PIECE.min(entries / 2),
+        }
+    }
+
+    /// One more is taken; how many to give back, if it is time.
+    fn one(&mut self) -> Option<u32> {
+        self.count = self.count.saturating_add(1);
+        if self.count < self.piece {
+            return None;
+        }
+        self.rest()
+    }
+
+    /// How many are left to give back, if any.
+    fn rest(&mut self) -> Option<u32> {
+        let count = core::mem::replace(&mut self.count, 0);
+
+        (count != 0).then_some(count)
+    }
+}
+
+/// What a message says of those like it that were left out.
+struct LeftOut(u32);
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            count => f.write_fmt(fmt!("; {count} like it left out")),
+        }
+    }
+}
+
 struct Consumer {
     ring: DmaWords,
     entries: u32,
@@ -198,6 +253,12 @@ impl Consumer {
 pub(crate) struct Aeq {
     #[pin]
     consumer: SpinLockIrq<Consumer>,
+    /// Messages about multicast groups.
+    #[pin]
+    groups: RateLimit,
+    /// Messages about completion queues.
+    #[pin]
+    cqs: RateLimit,
 }
 
 impl Aeq {
@@ -224,6 +285,8 @@ impl Aeq {
         let aeq = Arc::pin_init(
             pin_init!(Self {
                 consumer <- new_spinlock_irq!(consumer, "Aeq::consumer"),
+                groups <- RateLimit::new(),
+                cqs <- RateLimit::new(),
             }),
             GFP_KERNEL,
         )?;
@@ -260,18 +323,70 @@ impl Aeq {
         self.consumer.lock().peek().is_some()
     }
 
-    /// Takes all events that are there. Process context, one caller at a time.
-    pub(crate) fn drain(&self, dev: &Dev) {
-        let mut count = 0u32;
-        loop {
+    /// Takes events that are there, as many as there can be at once. Process context, one caller at a
+    /// time.
+    ///
+    /// Returns false if there may be more, written meanwhile.
+    pub(crate) fn drain(&self, dev: &Dev) -> bool {
+        let entries = self.consumer.lock().entries;
+        let mut taken = Taken::new(entries);
+        let mut empty = false;
+
+        for _ in 0..entries {
             let Some(event) = self.consumer.lock().next() else {
+                empty = true;
                 break;
             };
-            count = count.wrapping_add(1);
-            handle(dev, &event);
+            // Before the event is handled, which may take its time.
+            if let Some(count) = taken.one() {
+                dev.port.write_reg(PFPE_AEQALLOC::from(count));
+            }
+            self.handle(dev, &event);
         }
-        if count != 0 {
+        if let Some(count) = taken.rest() {
             dev.port.write_reg(PFPE_AEQALLOC::from(count));
+        }
+        empty
+    }
+
+    /// Acts on an event.
+    fn handle(&self, dev: &Dev, event: &AsyncEvent) {
+        if event.overflow || event.code.is_fatal() {
+            broken(dev, event);
+            return;
+        }
+        if event.code.is_harmless() {
+            return;
+        }
+        let for_cq = event.source == Source::Cq
+            || event.code == AeCode::CQ_OPERATION_ERROR
+            || event.code == AeCode::LCE_CQ_CATASTROPHIC;
+        // A number without an object is not worth a word: the object may just have been destroyed.
+        if for_cq {
+            if let Some(cq) = dev.cqs.get(event.number) {
+                if let Some(left_out) = self.cqs.allow() {
+                    dev_err!(
+                        dev.port.log(),
+                        "completion queue {}: asynchronous event {:#06x}{}\n",
+                        event.number,
+                        event.code.0,
+                        LeftOut(left_out)
+                    );
+                }
+                cq.error();
+            }
+        } else if event.code.is_multicast() {
+            if let Some(left_out) = self.groups.allow() {
+                dev_warn!(
+                    dev.port.log(),
+                    "asynchronous event {:#06x} of a multicast group, queue pair {}{}\n",
+                    event.code.0,
+                    event.number,
+                    LeftOut(left_out)
+                );
+            }
+        } else if let Some(qp) = dev.qps.get(event.number) {
+            qp.event(event);
         }
     }
 
@@ -286,44 +401,44 @@ impl Aeq {
     }
 }
 
-/// Acts on an event.
-fn handle(dev: &Dev, event: &AsyncEvent) {
-    if event.overflow {
-        dev_err!(
-            dev.port.log(),
-            "asynchronous event queue: overflow, requesting a reset of the function\n"
-        );
-        dev.cqp.reset();
-        return;
-    }
-    if event.code.is_fatal() {
-        dev_err!(
-            dev.port.log(),
-            "asynchronous event {:#06x}: requesting a reset of the function\n",
-            event.code.0
-        );
-        dev.cqp.reset();
-        return;
-    }
-    if event.code.is_harmless() {
-        return;
-    }
-    let for_cq = event.source == Source::Cq
-        || event.code == AeCode::CQ_OPERATION_ERROR
-        || event.code == AeCode::LCE_CQ_CATASTROPHIC;
-    // A number without an object is not worth a word: the object may just have been destroyed.
-    if for_cq {
-        if let Some(cq) = dev.cqs.get(event.number) {
-            cq.error(event);
+/// Only a reset helps: says so once, and asks for it.
+fn broken(dev: &Dev, event: &AsyncEvent) {
+    if dev.cqp.is_alive() {
+        if event.overflow {
+            dev_err!(
+                dev.port.log(),
+                "asynchronous event queue: overflow, requesting a reset of the function\n"
+            );
+        } else {
+            dev_err!(
+                dev.port.log(),
+                "asynchronous event {:#06x}: requesting a reset of the function\n",
+                event.code.0
+            );
         }
-    } else if event.code.is_multicast() {
-        dev_warn!(
-            dev.port.log(),
-            "asynchronous event {:#06x} of a multicast group, queue pair {}\n",
-            event.code.0,
-            event.number
-        );
-    } else if let Some(qp) = dev.qps.get(event.number) {
-        qp.event(event);
+    }
+    dev.cqp.reset();
+}
+
+#[kunit_tests(irdma_rs_aeq)]
+mod tests {
+    use super::*;
+
+    /// Whatever the size of the queue: all are given back, and never more than half of it is not.
+    #[test]
+    fn entries_are_given_back_in_pieces() {
+        for entries in 1..200 {
+            for number in 0..2 * PIECE {
+                let mut taken = Taken::new(entries);
+                let mut back = 0;
+
+                for one in 1..=number {
+                    back += taken.one().unwrap_or(0);
+                    assert!(one - back <= entries / 2 && one - back < PIECE);
+                }
+                back += taken.rest().unwrap_or(0);
+                assert_eq!((back, taken.rest()), (number, None));
+            }
+        }
     }
 }

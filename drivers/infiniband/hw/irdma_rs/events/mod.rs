@@ -32,7 +32,7 @@ pub(crate) trait CqEvents: Send + Sync {
     fn completion(&self);
 
     /// The device reports an error of the queue. Process context.
-    fn error(&self, event: &AsyncEvent);
+    fn error(&self);
 }
 
 /// The half of a queue pair that events reach.

@@ -106,7 +106,10 @@ impl WorkItem for AeqWork {
     type Pointer = Arc<AeqWork>;
 
     fn run(this: Arc<AeqWork>) {
-        this.aeq.drain(&this.dev);
+        if !this.aeq.drain(&this.dev) {
+            // In a run of its own, so that who waits for one does not wait for events without end.
+            Self::kick(&this);
+        }
     }
 }
 

@@ -80,10 +80,7 @@ use crate::{
         Failure, //
     },
     dev::Dev,
-    events::{
-        AsyncEvent,
-        CqEvents, //
-    },
+    events::CqEvents,
     hmc::Levels,
     ids::Id,
     mem::DmaWords,
@@ -289,13 +286,7 @@ impl CqEvents for CqShared {
         self.upcall.completion();
     }
 
-    fn error(&self, event: &AsyncEvent) {
-        dev_err!(
-            self.dev.port.log(),
-            "completion queue {}: asynchronous event {:#06x}\n",
-            self.number,
-            event.code.0
-        );
+    fn error(&self) {
         self.upcall.error();
     }
 }
