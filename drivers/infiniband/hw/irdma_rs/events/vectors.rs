@@ -8,8 +8,9 @@
 //!
 //! A vector fires once and stays quiet until the handler has enabled it again. If there is more to do
 //! than a hard interrupt should ([`Budget`]), the thread of the interrupt does the rest, in pieces between
-//! which others run, and enables the vector. Taking a vector down goes: stop the queue's cause, disable the vector, free the interrupt
-//! (which waits for the handler and its thread), disable once more, since they may just have enabled.
+//! which others run, and enables the vector. Taking a vector down goes: stop the queue's cause, disable
+//! the vector, free the interrupt (which waits for the handler and its thread), disable once more, since
+//! they may just have enabled.
 
 use super::{
     aeq::Aeq,
