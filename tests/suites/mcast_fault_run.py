@@ -21,7 +21,6 @@ SUITE = Suite(
     # What stock makes of such faults is shown, and named, by mcast_faults.
     drivers=("irdma_rs",),
     kernels=("stock", "debug"),
-    debug_each_time=True,
     alone=True,
     timeout=600)
 
