@@ -3,6 +3,7 @@
 
 import re
 
+from irdma_suites import perftest
 from irdma_suites.background import Background
 from irdma_suites.suite import Suite
 
@@ -197,15 +198,7 @@ def _perftest(g) -> None:
         words = ("ib_send_bw", "-d", g.device, "-c", "UD", "-g", "-n", 100, "-s", 512,
                  "-x", g.gid_index(address))
         name = f"perftest: its default group over an {family} address"
-        if g.leads:
-            with Background(*words) as server:
-                _comes(g, f"{name}: server listens",
-                       lambda: ":18515" in g.run("ss", "-Hltn").stdout)
-                g.sync()
-                done = server.finish(LIMIT)
-        else:
-            g.sync()
-            done = g.run(*words, g.peers[0], timeout=LIMIT)
+        done = perftest.pair(g, name, words, None if g.leads else g.peers[0], LIMIT)
         said = f"status {done.returncode}: {done.stdout[-300:]}"
         if fine:
             g.check(f"{name} works", done.returncode == 0, said)

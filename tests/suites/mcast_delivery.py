@@ -5,6 +5,7 @@ import re
 from contextlib import ExitStack
 from pathlib import Path
 
+from irdma_suites import perftest
 from irdma_suites.background import Background
 from irdma_suites.shell import Shell
 from irdma_suites.suite import Suite
@@ -206,18 +207,9 @@ def _perftest(g) -> None:
                              ("ib_send_lat", ("-n", 200, "-s", 64))):
         words = [program, "-d", g.device, "-c", "UD", "-g", "-M", MGID, "-x", index, *options]
         name = f"perftest: {' '.join(map(str, (program, *options)))}"
-        if g.leads:
-            # A peer that does not listen yet is not asked again.
-            g.sync()
-            done = g.run(*words, g.peers[0], timeout=LIMIT)
-            g.check(name, done.returncode == 0, done.stdout[-400:])
-        else:
-            with Background(*words, slowness=g.slowness) as server:
-                g.check(f"{name}: server listens", g.wait(lambda: _listens(g), LIMIT))
-                g.sync()
-                done = server.finish(LIMIT)
-            g.check(f"{name}: server", done.returncode == 0, done.stdout[-400:])
-        g.sync()
+        done = perftest.pair(g, name, words, g.peers[0] if g.leads else None, LIMIT)
+        g.check(name if g.leads else f"{name}: server", done.returncode == 0,
+                done.stdout[-400:])
 
 
 #: A receiver's report of a second: bytes, and how many datagrams came.
