@@ -234,7 +234,7 @@ def _perftest_receivers(g) -> None:
                      if entry["ip"] == GROUP] == [1], LIMIT), f"device: {g.nic('groups')}")
         if not g.leads:
             receivers.append(("connected", start()))
-            g.check(f"{name}: server listens", g.wait(lambda: _listens(g), LIMIT))
+            g.check(f"{name}: server listens", g.wait(lambda: perftest.listens(g), LIMIT))
         g.sync()
         sender = start(g.peers[0]) if g.leads else None
         for kind, receiver in receivers:
@@ -246,10 +246,6 @@ def _perftest_receivers(g) -> None:
             g.check(f"{name}: sender", sender.process.poll() is None, sender.said()[-400:])
     g.equal(f"{name}: killed, they leave no group in the device", g.nic("groups"), [])
     g.sync()
-
-
-def _listens(g) -> bool:
-    return ":18515" in g.run("ss", "-Hltn").stdout
 
 
 def _mixed_families(g) -> None:

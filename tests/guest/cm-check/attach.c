@@ -96,7 +96,7 @@ enum verdict case_attach_refusals(void *context, int arg)
 	return verdict;
 }
 
-/* "Only QPs of Transport Service Type IBV_QPT_UD." */
+/* Groups are for datagrams: a connected queue pair is refused. */
 enum verdict case_attach_connected(void *context, int arg)
 {
 	struct check *check = context;

@@ -104,7 +104,7 @@ static enum verdict request(struct check *check, struct service *service,
 				 verdict;
 }
 
-/* rdma_reject(3): "to reject a connection or datagram service lookup request". */
+/* rdma_reject(3) answers a datagram client, too: that there is no service for him. */
 enum verdict case_rejected(void *context, int arg)
 {
 	struct check *check = context;
@@ -140,7 +140,7 @@ static union ibv_gid nobody(const union ibv_gid *address)
 	return gid;
 }
 
-/* "Address resolution (rdma_resolve_addr) failed." The identifier is good for another. */
+/* What cannot be resolved is told by an event. The identifier is good for another. */
 enum verdict case_no_machine(void *context, int arg)
 {
 	struct check *check = context;

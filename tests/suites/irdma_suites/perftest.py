@@ -10,6 +10,11 @@ CLOCKS = "Can't produce a report"
 TRIES = 5
 
 
+def listens(g) -> bool:
+    """Whether a server in this guest waits for its client."""
+    return ":18515" in g.run("ss", "-Hltn").stdout
+
+
 def pair(g, name: str, words, client, limit: float):
     """Run it once in both guests, again if only the clocks were in the way.
 
@@ -24,7 +29,7 @@ def pair(g, name: str, words, client, limit: float):
             done = g.run(*words, client, timeout=limit)
         else:
             with Background(*words, slowness=g.slowness) as server:
-                if not g.wait(lambda: ":18515" in g.run("ss", "-Hltn").stdout, limit):
+                if not g.wait(lambda: listens(g), limit):
                     g.check(f"{name}: server listens", False, server.said()[-400:])
                 g.sync()
                 done = server.finish(limit)
