@@ -8,13 +8,15 @@ BENCH ?=
 DRIVER_OPTION = $(if $(DRIVER),--driver $(DRIVER))
 
 FILTER ?=
+FRESH ?=
 
 .PHONY: help setup modules test test-debug kunit coverage demo bench lint fmt clean
 
 help:
 	@echo 'make setup            make and cache all but the debug kernel (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
-	@echo 'make test             all tests, on irdma_rs and on stock irdma'
+	@echo 'make test [FRESH=1]   all tests, on irdma_rs and on stock irdma; what ran on stock'
+	@echo '                      before is not run again while nothing in it has changed'
 	@echo 'make test-debug       irdma_rs alone, all its suites with KASAN, lockdep and kmemleak'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
 	@echo 'make kunit [FILTER=SUITE.TEST]   KUnit suites, on the debug kernel'
@@ -48,7 +50,7 @@ bench:
 	tests/bench/run $(BENCH)
 
 test:
-	tests/suites/run
+	tests/suites/run $(if $(FRESH),--fresh)
 
 test-debug:
 	tests/suites/run --kernel debug

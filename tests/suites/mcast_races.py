@@ -28,6 +28,7 @@ SUITE = Suite(
         r"the driver broke no rule of the device": _TWICE,
         r"kernel does not warn": _STUCK,
     },
+    stock_crash=_TORN,
     stock_allow_warn=(r"WARNING: .*(uverbs_main|restrack|refcount)\.[ch]:",
                       r"refcount_t: underflow", r"restrack: "))
 

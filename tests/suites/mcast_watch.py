@@ -12,6 +12,7 @@ SUITE = Suite(
     guests=2,
     drivers=("irdma_rs", "irdma", "rxe"),
     kernels=("stock", "debug"),
+    modules=True,
     timeout=300)
 
 #: Where the module shows its directories.

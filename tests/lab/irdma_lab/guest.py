@@ -170,6 +170,9 @@ class Guest:
             parameters += DEBUG_PARAMETERS
         if options.leaks:
             parameters += LEAK_PARAMETERS
+        if not session.interactive:
+            # What it would say or do after a fault in itself is worth nothing, nor the wait.
+            parameters.append("oops=panic")
         parameters += options.append.split()
         args = [
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",

@@ -20,6 +20,10 @@ DEBUG_SLOWNESS = 4
 #: How many times as long a long run may take.
 LONG = 20
 
+#: The test that fails when a suite does not get through.
+UNFINISHED = "runs to its end"
+#: What the lab says of a guest whose kernel died of a fault in itself.
+_CRASH = re.compile(r"FAILED: kernel log, line \d+ \((oops|panic)\)")
 _PREFIX = re.compile(r"^\[(\d+)\] (.*)$")
 
 
@@ -47,10 +51,22 @@ class Boot:
         return (f"{self.guests} guest{'s' if self.guests > 1 else ''} on {self.label}: "
                 + ", ".join(self.suites))
 
+    @property
+    def modules(self) -> bool:
+        """Whether guests load modules of the project, whatever the driver."""
+        return any(s.modules for s in self.suites.values())
+
+    @property
+    def is_on_ours(self) -> bool:
+        """Whether some guest has irdma_rs."""
+        return "irdma_rs" in self.driver.split(",")
+
     def takes(self, suite: Suite) -> bool:
         """Whether this suite can run in it after the others."""
+        # What has nothing of this project in its guests is kept apart: see kept.py.
         return not suite.is_alone(self.driver) and not any(
             s.is_alone(self.driver) or s.setting != suite.setting
+            or not self.is_on_ours and s.modules != suite.modules
             for s in self.suites.values())
 
 
@@ -187,7 +203,7 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
     if boot.kernel != "stock":
         command += ["--kernel", boot.kernel]
         command += ["--leaks"] * setting.leaks + ["--coverage"] * coverage
-    if setting.modules:
+    if boot.modules:
         command.append("--modules")
     if setting.switches:
         command += ["--switches", setting.switches]
@@ -207,16 +223,25 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
             if line.startswith(("lab:", "scripts/lab:", "[env]")):
                 complaints.append(line.strip())
     name = "+".join(boot.suites)
+    crash = setting.crash(boot.driver) if any(map(_CRASH.search, complaints)) else None
     for suite in boot.suites:
         for node in range(boot.guests):
             if (suite, node) not in reader.finished:
                 report.add(f"{suite} [{boot.label}] guest {node}", Outcome(
-                    "runs to its end", FAIL, f"it did not; output: {log}"))
+                    UNFINISHED, FAIL, f"it did not; output: {log}"), crash)
     said = " | ".join(c for c in complaints if "[env]" not in c) or f"status {status}"
     report.add(f"{name} [{boot.label}]", Outcome(
         "guests end in time and in order, kernel logs clean",
-        FAIL if status else "pass", f"{said}; output: {log}" if status else ""))
+        FAIL if status else "pass", f"{said}; output: {log}" if status else ""), crash)
     report.say(f"  {name} [{boot.label}] done in {time.monotonic() - start:.0f} s")
+
+
+def replay(boot: Boot, results, day: str, report) -> None:
+    """Report what a boot gave that was run on some earlier `day`."""
+    report.say(f"{boot.title}: as on {day}, nothing it is made of has changed since")
+    for where, outcome, defect in results:
+        report.add(where, outcome, defect)
+        report.kept += 1
 
 
 def judge(suites: dict, boots: list, folders: dict, report) -> None:
@@ -234,4 +259,4 @@ def judge(suites: dict, boots: list, folders: dict, report) -> None:
             report.add(f"{name} [{driver}]", outcome, suite.defect(driver, outcome.name))
 
 
-__all__ = ["Boot", "Reader", "Suite", "complaint", "judge", "plan", "run"]
+__all__ = ["Boot", "Reader", "replay", "Suite", "complaint", "judge", "plan", "run"]

@@ -46,6 +46,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--list", action="store_true", help="show the suites there are")
     top.add_argument("-j", "--jobs", type=int, default=2, metavar="N",
                      help="how much to do side by side (2)")
+    top.add_argument("--fresh", action="store_true",
+                     help="run boots on stock drivers, too, whose results are in the cache "
+                          "and of which nothing has changed since")
     top.add_argument("-v", "--verbose", action="store_true", help="show every result")
     top.add_argument("--long", action="store_true",
                      help="repeat what is repeated as often as was ever asked for: hours")
@@ -64,6 +67,15 @@ def _log_folder() -> Path:
         # Captures and logs add up; the last ten runs are kept.
         subprocess.run(["rm", "-rf", "--", os.fspath(one)], check=False)
     return folder
+
+
+def _store():
+    """Where results on stock drivers are kept."""
+    from . import kept
+    from irdma_env.catalog import Catalog
+    store = kept.Store(Catalog())
+    store.prune()
+    return store
 
 
 def _coverage(folders) -> int:
@@ -115,17 +127,27 @@ def main(argv) -> int:
     folder = _log_folder()
     report.say(f"logs: {folder}")
     jobs, folders = [], {}
-    if options.host or not (
-            options.suite or options.driver or options.kernel or options.guests):
+    everything = not (options.suite or options.driver or options.kernel or options.guests)
+    if options.host or everything:
         jobs.append(lambda: host.run(report, folder))
     # The longest first, so that no lane is left with it at the end.
+    store, recorders = _store() if everything and not options.long else None, []
     for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
-        folders[number] = folder / f"boot{number}"
-        jobs.append(partial(boots.run, boot, folders[number], report, options.long,
+        folders[number], told = folder / f"boot{number}", report
+        if store and store.concerns(boot):
+            if not options.fresh and (kept := store.find(boot)):
+                folders[number], results, day = kept
+                boots.replay(boot, results, day, report)
+                continue
+            told = store.recorder(boot, folders[number], report)
+            recorders.append(told)
+        jobs.append(partial(boots.run, boot, folders[number], told, options.long,
                             options.coverage))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)
+        for told in recorders:
+            store.keep(told, report.failures)
     except KeyboardInterrupt:
         report.say("interrupted")
         report.close()

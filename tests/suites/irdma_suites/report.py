@@ -12,6 +12,8 @@ class Report:
 
     def __init__(self, verbose: bool, write=print):
         self.counts = {PASS: 0, FAIL: 0, SKIP: 0}
+        #: How many of these were not run now: see kept.py.
+        self.kept = 0
         self.failures, self.skips, self.surprises = [], [], []
         self._verbose = verbose
         self._write = write
@@ -56,7 +58,10 @@ class Report:
         for name, reason in self.failures:
             self._write(f"FAILED: {name}: {reason}")
         elapsed = int(time.monotonic() - self._start)
+        kept = (f" ({self.kept} of these on an earlier day, on stock drivers; all again: "
+                "make test FRESH=1)") if self.kept else ""
         self._write(f"{self.counts[PASS]} passed, {self.counts[FAIL]} failed, "
-                    f"{self.counts[SKIP]} skipped, after {elapsed // 60}:{elapsed % 60:02}")
+                    f"{self.counts[SKIP]} skipped{kept}, "
+                    f"after {elapsed // 60}:{elapsed % 60:02}")
         # Nothing run is nothing shown.
         return 0 if self.counts[PASS] and not self.counts[FAIL] else 1

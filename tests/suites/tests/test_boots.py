@@ -2,8 +2,11 @@
 """Suites share boots where they can; results come out under the right name."""
 
 import unittest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
 
-from irdma_suites.boots import Boot, Reader, complaint, plan
+from irdma_suites.boots import Boot, Reader, complaint, plan, run
 from irdma_suites.report import Report
 from irdma_suites.suite import Suite
 
@@ -50,6 +53,12 @@ class Planning(unittest.TestCase):
         boots = plan({"a": Suite("a", drivers=("irdma",)),
                       "b": Suite("b", drivers=("irdma",), switches="nic0/nic1")})
         self.assertEqual(len(boots), 2)
+
+    def test_what_loads_our_modules_has_a_boot_of_its_own_on_stock(self):
+        boots = plan({"a": Suite("a"), "b": Suite("b", modules=True), "c": Suite("c")})
+        self.assertEqual([(b.driver, list(b.suites), b.modules) for b in boots],
+                         [("irdma_rs", ["a", "b", "c"], True), ("irdma", ["a", "c"], False),
+                          ("irdma", ["b"], True)])
 
     def test_only_one_driver(self):
         boots = plan({"a": Suite("a", drivers=("irdma_rs,rxe", "irdma,rxe"))}, ["irdma"])
@@ -158,3 +167,35 @@ class Reading(unittest.TestCase):
 
     def test_nothing_run_is_no_success(self):
         self.assertEqual(report().close(), 1)
+
+
+class Running(unittest.TestCase):
+    OOPS = "lab:  39.1 s  guest 0: FAILED: kernel log, line 448 (oops): [   29.3] Oops: Oops"
+    HANG = "lab: 390.1 s  guest 0: FAILED: not finished after 390 s, still: running"
+    HALF = ["[0] @suite begin a", "[0] ok 1 - one"]
+    WHOLE = [*HALF, "[0] 1..1", "[0] @suite end a"]
+
+    def run_on(self, driver, lines, status=1):
+        found = report()
+        boot = Boot(driver, 1, {"a": Suite("a", guests=1, stock_crash="it falls over")})
+        with TemporaryDirectory() as folder, mock.patch(
+                "irdma_suites.lanes.lines", lambda *_args, **_more: [*lines, status]):
+            run(boot, Path(folder), found)
+        return found
+
+    def test_whole(self):
+        found = self.run_on("irdma", self.WHOLE, 0)
+        self.assertEqual(found.counts, {"pass": 2, "fail": 0, "skip": 0})
+
+    def test_stock_may_bring_its_kernel_down(self):
+        found = self.run_on("irdma", [*self.HALF, self.OOPS])
+        self.assertEqual(found.counts, {"pass": 1, "fail": 0, "skip": 2})
+        self.assertIn("it falls over", found.skips[0][1])
+
+    def test_ours_may_not(self):
+        found = self.run_on("irdma_rs", [*self.HALF, self.OOPS])
+        self.assertEqual(found.counts, {"pass": 1, "fail": 2, "skip": 0})
+
+    def test_stock_may_not_hang(self):
+        found = self.run_on("irdma", [*self.HALF, self.HANG])
+        self.assertEqual(found.counts, {"pass": 1, "fail": 2, "skip": 0})
