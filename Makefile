@@ -15,8 +15,8 @@ FRESH ?=
 help:
 	@echo 'make setup            make and cache all but the debug kernel (scripts/env)'
 	@echo 'make demo [DRIVER=irdma]   the story of one multicast group in two guests'
-	@echo 'make test [FRESH=1]   all tests, on irdma_rs and on stock irdma; what ran on stock'
-	@echo '                      before is not run again while nothing in it has changed'
+	@echo 'make test [FRESH=1]   all tests, on irdma_rs and on stock irdma; what has no part of'
+	@echo '                      irdma_rs is not run again while nothing in it has changed'
 	@echo 'make test-debug       irdma_rs alone, all its suites with KASAN, lockdep and kmemleak'
 	@echo 'make bench [BENCH=--quick|--full]   irdma_rs beside stock irdma: costs, memory, rates'
 	@echo 'make kunit [FILTER=SUITE.TEST]   KUnit suites, on the debug kernel'

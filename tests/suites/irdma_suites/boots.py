@@ -236,14 +236,6 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
     report.say(f"  {name} [{boot.label}] done in {time.monotonic() - start:.0f} s")
 
 
-def replay(boot: Boot, results, day: str, report) -> None:
-    """Report what a boot gave that was run on some earlier `day`."""
-    report.say(f"{boot.title}: as on {day}, nothing it is made of has changed since")
-    for where, outcome, defect in results:
-        report.add(where, outcome, defect)
-        report.kept += 1
-
-
 def judge(suites: dict, boots: list, folders: dict, report) -> None:
     """Let suites compare what their runs left. `folders`: boot index -> folder."""
     from . import suite as suite_module
@@ -259,4 +251,4 @@ def judge(suites: dict, boots: list, folders: dict, report) -> None:
             report.add(f"{name} [{driver}]", outcome, suite.defect(driver, outcome.name))
 
 
-__all__ = ["Boot", "Reader", "replay", "Suite", "complaint", "judge", "plan", "run"]
+__all__ = ["Boot", "Reader", "Suite", "complaint", "judge", "plan", "run"]

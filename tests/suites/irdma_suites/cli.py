@@ -47,8 +47,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("-j", "--jobs", type=int, default=2, metavar="N",
                      help="how much to do side by side (2)")
     top.add_argument("--fresh", action="store_true",
-                     help="run boots on stock drivers, too, whose results are in the cache "
-                          "and of which nothing has changed since")
+                     help="run what has no part of irdma_rs, too, whose results are in the "
+                          "cache and of which nothing has changed since")
     top.add_argument("-v", "--verbose", action="store_true", help="show every result")
     top.add_argument("--long", action="store_true",
                      help="repeat what is repeated as often as was ever asked for: hours")
@@ -69,11 +69,11 @@ def _log_folder() -> Path:
     return folder
 
 
-def _store():
-    """Where results on stock drivers are kept."""
+def _store(fresh: bool):
+    """Where results are kept that need not be had again."""
     from . import kept
     from irdma_env.catalog import Catalog
-    store = kept.Store(Catalog())
+    store = kept.Store(Catalog(), fresh)
     store.prune()
     return store
 
@@ -126,28 +126,29 @@ def main(argv) -> int:
     report = Report(options.verbose, lambda text: print(text, flush=True))
     folder = _log_folder()
     report.say(f"logs: {folder}")
-    jobs, folders = [], {}
+    jobs, folders, told = [], {}, []
     everything = not (options.suite or options.driver or options.kernel or options.guests)
+    # Who asks for something in particular wants to see it run.
+    store = _store(options.fresh) if everything and not (
+        options.host or options.long) else None
     if options.host or everything:
-        jobs.append(lambda: host.run(report, folder))
+        jobs.append(lambda: host.run(report, folder, store))
     # The longest first, so that no lane is left with it at the end.
-    store, recorders = _store() if everything and not options.long else None, []
     for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
-        folders[number], told = folder / f"boot{number}", report
-        if store and store.concerns(boot):
-            if not options.fresh and (kept := store.find(boot)):
-                folders[number], results, day = kept
-                boots.replay(boot, results, day, report)
+        folders[number], teller = folder / f"boot{number}", report
+        if subject := store and store.of_boot(boot):
+            if earlier := store.replay(subject, report):
+                folders[number] = earlier
                 continue
-            told = store.recorder(boot, folders[number], report)
-            recorders.append(told)
-        jobs.append(partial(boots.run, boot, folders[number], told, options.long,
+            teller = store.recorder(subject, report)
+            told.append((teller, folders[number] / "share"))
+        jobs.append(partial(boots.run, boot, folders[number], teller, options.long,
                             options.coverage))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)
-        for told in recorders:
-            store.keep(told, report.failures)
+        for teller, share in told:
+            store.keep(teller, report.failures, share)
     except KeyboardInterrupt:
         report.say("interrupted")
         report.close()

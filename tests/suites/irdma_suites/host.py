@@ -64,7 +64,7 @@ def lint_line(line: str):
     return match and Outcome(match.group(1), PASS if match.group(2) == "ok" else FAIL)
 
 
-def _cargo(report, folder: Path) -> None:
+def _cargo(report, folder: Path, name: str) -> None:
     from irdma_env.builds import cargo_settings, host_cargo
     from irdma_env.catalog import Catalog
     from irdma_env.paths import cache_dir
@@ -75,29 +75,44 @@ def _cargo(report, folder: Path) -> None:
     words = ["test", "--workspace", "--locked", "--manifest-path", nic / "Cargo.toml",
              "--target-dir", target]
     if cargo:
-        _stream(report, folder, "virtual E810, unit tests", [cargo[0], *words], cargo_line,
-                cwd=nic)
+        _stream(report, folder, name, [cargo[0], *words], cargo_line, cwd=nic)
         return
     home = cache_dir() / "cargo/home"
     home.mkdir(parents=True, exist_ok=True)
     root = Catalog(cache_dir())["root"]
-    _stream(report, folder, "virtual E810, unit tests", root.enter(
+    _stream(report, folder, name, root.enter(
         ["cargo", *words], binds=[TREE, target, home], cwd=nic,
         env={"CARGO_HOME": home, **cargo_settings()}), cargo_line)
 
 
-def run(report, folder: Path) -> None:
-    """All of them."""
+def _or_kept(store, subject, report, check) -> None:
+    """Run a check, or report what it gave before if that is kept."""
+    if not store:
+        check(report)
+    elif not store.replay(subject, report):
+        told = store.recorder(subject, report)
+        check(told)
+        store.keep(told, report.failures)
+
+
+def run(report, folder: Path, store=None) -> None:
+    """All of them; with a `store` those of which it has no results."""
     clean = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
     _stream(report, folder, "scripts and lab, unit tests",
             [TREE / "tests/lab/run-tests", "-v"], unittest_line)
-    _stream(report, folder, "lab, with guests",
-            [TREE / "tests/lab/self-check", "-v"], unittest_line)
     _stream(report, folder, "suites, unit tests",
             [sys.executable, "-m", "unittest", "-v"], unittest_line,
             cwd=TREE / "tests/suites", env=clean)
     _stream(report, folder, "benchmarks, unit tests",
             [sys.executable, "-m", "unittest", "-v"], unittest_line,
             cwd=TREE / "tests/bench", env=clean)
-    _cargo(report, folder)
+    name = "lab, with guests"
+    _or_kept(store, store and store.of_check(
+        name, ("tests/lab", "scripts"), ("root", "guest", "boot", "nic", "programs",
+                                         "debug-boot", "debug-faults")), report,
+        lambda report: _stream(report, folder, name, [TREE / "tests/lab/self-check", "-v"],
+                               unittest_line))
+    model = "virtual E810, unit tests"
+    _or_kept(store, store and store.of_check(model, parts=["nic"]), report,
+             lambda report: _cargo(report, folder, model))
     _stream(report, folder, "lint", [TREE / "scripts/lint"], lint_line)

@@ -58,7 +58,7 @@ class Report:
         for name, reason in self.failures:
             self._write(f"FAILED: {name}: {reason}")
         elapsed = int(time.monotonic() - self._start)
-        kept = (f" ({self.kept} of these on an earlier day, on stock drivers; all again: "
+        kept = (f" ({self.kept} of these earlier, without a part of irdma_rs; all again: "
                 "make test FRESH=1)") if self.kept else ""
         self._write(f"{self.counts[PASS]} passed, {self.counts[FAIL]} failed, "
                     f"{self.counts[SKIP]} skipped{kept}, "
