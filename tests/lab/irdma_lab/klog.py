@@ -63,17 +63,17 @@ class Finding:
 def scan(text: str, allowed=()) -> list:
     """All bad lines of a kernel log, but those that match a pattern in `allowed`.
 
-    An allowed line also takes with it the call trace that belongs to it: lines
-    up to the trace's end mark or the end of its indented block.
+    An allowed line also takes with it the call trace that belongs to it, up to its end mark.
+    Traces of two processors may be mixed.
     """
-    findings, excused = [], False
+    findings, excused = [], 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.rstrip("\r")
         if any(pattern.search(line) for pattern in allowed):
-            excused = "WARNING" in line or "BUG" in line or excused
+            excused += "WARNING" in line or "BUG" in line
             continue
         if re.search(r"---\[ end trace", line):
-            excused = False
+            excused = max(0, excused - 1)
             continue
         sign = next((name for name, pattern in SIGNS if pattern.search(line)), None)
         if not sign or any(pattern.search(line) for pattern, _ in HARMLESS):

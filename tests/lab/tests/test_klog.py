@@ -74,6 +74,13 @@ class Scan(unittest.TestCase):
         log = "\n".join([BAD[0], "Call Trace:", "---[ end trace 0 ]---", "Call Trace:"])
         self.assertEqual(len(klog.scan(log, [re.compile(r"x\.c")])), 1)
 
+    def test_allowed_traces_of_two_processors_may_be_mixed(self):
+        mixed = [BAD[0], BAD[0], "Call Trace:", "---[ end trace 0 ]---", "Call Trace:",
+                 "---[ end trace 0 ]---"]
+        allowed = [re.compile(r"x\.c")]
+        self.assertEqual(klog.scan("\n".join(mixed), allowed), [])
+        self.assertEqual(len(klog.scan("\n".join([*mixed, "Call Trace:"]), allowed)), 1)
+
     def test_missing_log_is_bad(self):
         from pathlib import Path
         self.assertEqual(len(klog.scan_file(Path("/nonexistent/log"))), 1)
