@@ -15,27 +15,13 @@ def listens(g) -> bool:
     return ":18515" in g.run("ss", "-Hltn").stdout
 
 
-def clocks_apart(g, name: str, said: str) -> bool:
-    """Whether in some guest the machine's clocks were in the way, and all is to be run again.
-
-    `said`: output in this guest. All guests have to ask.
-    """
-    note = f"{g.suite}-perftest-"
-    (g.share / f"{note}{g.node}").write_text(CLOCKS if CLOCKS in said else "")
-    g.sync()
-    apart = any((g.share / f"{note}{node}").read_text() for node in range(g.nodes))
-    g.sync()
-    if apart:
-        g.note(f"{name}: the machine's clocks were apart")
-    return apart
-
-
 def pair(g, name: str, words, client, limit: float):
     """Run it once in both guests, again if only the clocks were in the way.
 
     `client` is the server's address in the guest that asks, None in the one that serves.
     Returns this guest's CompletedProcess.
     """
+    note = f"{g.suite}-perftest-"
     for _ in range(TRIES):
         if client:
             # A peer that does not listen yet is not asked again.
@@ -47,6 +33,11 @@ def pair(g, name: str, words, client, limit: float):
                     g.check(f"{name}: server listens", False, server.said()[-400:])
                 g.sync()
                 done = server.finish(limit)
-        if not clocks_apart(g, name, done.stdout):
+        (g.share / f"{note}{g.node}").write_text(CLOCKS if CLOCKS in done.stdout else "")
+        g.sync()
+        again = any((g.share / f"{note}{node}").read_text() for node in range(g.nodes))
+        g.sync()
+        if not again:
             break
+        g.note(f"{name}: the machine's clocks were apart, once more")
     return done
