@@ -50,7 +50,7 @@ bench:
 	tests/bench/run $(BENCH)
 
 test:
-	tests/suites/run $(if $(FRESH),--fresh)
+	tests/suites/run $(if $(filter-out 0,$(FRESH)),--fresh)
 
 test-debug:
 	tests/suites/run --kernel debug

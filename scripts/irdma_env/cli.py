@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="COMMAND...")
     commands.add_parser("refresh", help="make all parts again, from newer packages")
     clean = commands.add_parser("clean", help="delete parts that are not current")
-    clean.add_argument("--all", action="store_true", help="delete every part")
+    clean.add_argument("--all", action="store_true", help="delete every part, and kept results")
     return top
 
 
@@ -111,6 +111,9 @@ def main(argv) -> int:
         elif options.command == "clean":
             for name in parts.clean(catalog, options.all):
                 print(f"deleted {name}")
+            if options.all and (catalog.cache / "results").exists():
+                parts.remove(catalog.cache / "results")
+                print("deleted results")
         elif options.command == "refresh":
             apt.require_root("refresh")
             for part in reversed(catalog.parts()):

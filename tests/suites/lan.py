@@ -6,8 +6,7 @@ from irdma_suites.suite import Suite
 SUITE = Suite(
     about="ordinary networking through stock ice on the virtual card",
     guests=2,
-    # The LAN half is ice's, which both have; here it also meets stock irdma.
-    drivers=("irdma",),
+    drivers=("irdma_rs",),
     timeout=420)
 
 

@@ -159,7 +159,7 @@ class Guest:
             for package in packages:
                 shutil.copy(package, firmware)
         if self._session.modules and (
-                seat.driver != "none" or self._session.options.modules):
+                seat.driver == "irdma_rs" or self._session.options.modules):
             shutil.copytree(self._session.modules, self.dir / "modules")
 
     def command_line(self) -> list:

@@ -59,7 +59,7 @@ class Session:
         self.programs = catalog["programs"].path()
         self.boot = boot.path()
         self.modules = None
-        if self.options.modules or any(seat.driver != "none" for seat in self.seats):
+        if self.options.modules or any(seat.driver == "irdma_rs" for seat in self.seats):
             made = {"stock": "modules", "debug": "debug-modules"}.get(kernel)
             if self.options.coverage:
                 made = "coverage-modules"

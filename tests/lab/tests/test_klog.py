@@ -81,6 +81,12 @@ class Scan(unittest.TestCase):
         self.assertEqual(klog.scan("\n".join(mixed), allowed), [])
         self.assertEqual(len(klog.scan("\n".join([*mixed, "Call Trace:"]), allowed)), 1)
 
+    def test_allowed_lines_without_an_end_mark_do_not_add_up(self):
+        log = ["WARNING: allowed"] * 3 + ["Call Trace:", "---[ end trace 0 ]---"]
+        allowed = [re.compile("allowed")]
+        self.assertEqual(klog.scan("\n".join(log), allowed), [])
+        self.assertEqual(len(klog.scan("\n".join([*log, "Call Trace:"]), allowed)), 1)
+
     def test_missing_log_is_bad(self):
         from pathlib import Path
         self.assertEqual(len(klog.scan_file(Path("/nonexistent/log"))), 1)

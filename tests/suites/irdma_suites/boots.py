@@ -22,8 +22,11 @@ LONG = 20
 
 #: The test that fails when a suite does not get through.
 UNFINISHED = "runs to its end"
-#: What the lab says of a guest whose kernel died of a fault in itself.
-_CRASH = re.compile(r"FAILED: kernel log, line \d+ \((oops|panic)\)")
+#: What the lab says of a guest whose kernel died of a fault in itself, and how it calls the
+#: lines of the kernel log that lead there.
+_DIED = re.compile(r"FAILED: died while: running the command")
+_FINDING = re.compile(r"FAILED: kernel log, line \d+ \(([\w ]+)\)")
+_OF_A_CRASH = {"bug", "oops", "call trace", "panic"}
 _PREFIX = re.compile(r"^\[(\d+)\] (.*)$")
 
 
@@ -125,7 +128,8 @@ class Reader:
         self._open = {}
         self._label = {}
         self._suite = {}
-        self.finished = set()
+        #: (suite, guest) of what has begun, and of what came to its end.
+        self.begun, self.finished = set(), set()
 
     def feed(self, line: str) -> None:
         """One line of the lab's output."""
@@ -160,6 +164,7 @@ class Reader:
         verb, rest = words[0], words[1:]
         if verb == "begin":
             self._suite[node] = rest[0]
+            self.begun.add((rest[0], node))
             self._open[node] = [Document()]
             self._label[node] = ""
             if node == 0:
@@ -223,17 +228,25 @@ def run(boot: Boot, folder: Path, report, long: bool = False, coverage: bool = F
             if line.startswith(("lab:", "scripts/lab:", "[env]")):
                 complaints.append(line.strip())
     name = "+".join(boot.suites)
-    crash = setting.crash(boot.driver) if any(map(_CRASH.search, complaints)) else None
+    crash = setting.crash(boot.driver) if _crashed(complaints) else None
     for suite in boot.suites:
         for node in range(boot.guests):
             if (suite, node) not in reader.finished:
                 report.add(f"{suite} [{boot.label}] guest {node}", Outcome(
-                    UNFINISHED, FAIL, f"it did not; output: {log}"), crash)
+                    UNFINISHED, FAIL, f"it did not; output: {log}"),
+                    crash if (suite, node) in reader.begun else None)
     said = " | ".join(c for c in complaints if "[env]" not in c) or f"status {status}"
     report.add(f"{name} [{boot.label}]", Outcome(
         "guests end in time and in order, kernel logs clean",
         FAIL if status else "pass", f"{said}; output: {log}" if status else ""), crash)
     report.say(f"  {name} [{boot.label}] done in {time.monotonic() - start:.0f} s")
+
+
+def _crashed(complaints) -> bool:
+    """Whether guests failed for nothing but that a kernel died while a suite ran."""
+    signs = [match.group(1) for match in map(_FINDING.search, complaints) if match]
+    return (any(map(_DIED.search, complaints)) and "panic" in signs
+            and set(signs) <= _OF_A_CRASH)
 
 
 def judge(suites: dict, boots: list, folders: dict, report) -> None:

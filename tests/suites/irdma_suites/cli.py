@@ -69,13 +69,15 @@ def _log_folder() -> Path:
     return folder
 
 
-def _store(fresh: bool):
-    """Where results are kept that need not be had again."""
+def _store(report, fresh: bool):
+    """Where results are kept that need not be had again; None if they cannot be told apart."""
     from . import kept
     from irdma_env.catalog import Catalog
-    store = kept.Store(Catalog(), fresh)
-    store.prune()
-    return store
+    for name in kept.OVERRIDES:
+        if os.environ.get(name):
+            report.say(f"{name} is set: all is run, and no result is kept")
+            return None
+    return kept.Store(Catalog(), report, fresh)
 
 
 def _coverage(folders) -> int:
@@ -110,6 +112,9 @@ def main(argv) -> int:
     if unknown:
         top.error(f"no such suite: {', '.join(sorted(unknown))}; there are: "
                   + ", ".join(suite.names()))
+    if options.fresh and (options.suite or options.driver or options.kernel or options.guests
+                          or options.host or options.long):
+        top.error("--fresh is for everything: whatever else is asked for is always run")
     if options.coverage:
         if options.host or options.kernel:
             top.error("--coverage goes with no --host and no --kernel")
@@ -121,38 +126,42 @@ def main(argv) -> int:
     planned = [] if options.host else boots.plan(suites, options.driver, options.kernel)
     if complaint := "" if options.host else boots.complaint(suites, planned, options.suite):
         top.error(f"{complaint}; `tests/suites/run --list` shows what there is")
+    report = Report(options.verbose, lambda text: print(text, flush=True))
+    return _run(options, suites, planned, report)
+
+
+def _run(options, suites: dict, planned, report) -> int:
+    """Run and judge all that is planned; exit status."""
     # Told to end, it ends what it started, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    report = Report(options.verbose, lambda text: print(text, flush=True))
     folder = _log_folder()
     report.say(f"logs: {folder}")
-    jobs, folders, told = [], {}, []
-    everything = not (options.suite or options.driver or options.kernel or options.guests)
+    some = options.suite or options.driver or options.kernel or options.guests
     # Who asks for something in particular wants to see it run.
-    store = _store(options.fresh) if everything and not (
-        options.host or options.long) else None
-    if options.host or everything:
+    store = None if some or options.host or options.long else _store(report, options.fresh)
+    jobs, folders, told = [], {}, []
+    if options.host or not some:
         jobs.append(lambda: host.run(report, folder, store))
     # The longest first, so that no lane is left with it at the end.
     for number, boot in sorted(enumerate(planned), key=lambda b: -b[1].timeout):
         folders[number], teller = folder / f"boot{number}", report
         if subject := store and store.of_boot(boot):
-            if earlier := store.replay(subject, report):
-                folders[number] = earlier
+            share = folders[number] / "share"
+            if store.replay(subject, share):
                 continue
-            teller = store.recorder(subject, report)
-            told.append((teller, folders[number] / "share"))
+            teller = store.recorder(subject)
+            told.append((teller, share))
         jobs.append(partial(boots.run, boot, folders[number], teller, options.long,
                             options.coverage))
     try:
         lanes.run(jobs, options.jobs)
         boots.judge(suites, planned, folders, report)
-        for teller, share in told:
-            store.keep(teller, report.failures, share)
     except KeyboardInterrupt:
         report.say("interrupted")
         report.close()
         return 130
+    if store:
+        store.settle(told, report.failures)
     status = report.close()
     if options.coverage:
         return _coverage(folders.values()) or status

@@ -64,11 +64,12 @@ def lint_line(line: str):
     return match and Outcome(match.group(1), PASS if match.group(2) == "ok" else FAIL)
 
 
-def _cargo(report, folder: Path, name: str) -> None:
+def _cargo(report, folder: Path) -> None:
     from irdma_env.builds import cargo_settings, host_cargo
     from irdma_env.catalog import Catalog
     from irdma_env.paths import cache_dir
 
+    name = "virtual E810, unit tests"
     cargo, nic = host_cargo(), TREE / "tests/nic"
     target = cache_dir() / "cargo" / ("host" if cargo else "root")
     target.mkdir(parents=True, exist_ok=True)
@@ -85,14 +86,17 @@ def _cargo(report, folder: Path, name: str) -> None:
         env={"CARGO_HOME": home, **cargo_settings()}), cargo_line)
 
 
-def _or_kept(store, subject, report, check) -> None:
-    """Run a check, or report what it gave before if that is kept."""
+def _self_check(report, folder: Path, store) -> None:
+    """The lab's check of itself, or what it gave before if that is kept."""
+    name, command = "lab, with guests", [TREE / "tests/lab/self-check", "-v"]
     if not store:
-        check(report)
-    elif not store.replay(subject, report):
-        told = store.recorder(subject, report)
-        check(told)
-        store.keep(told, report.failures)
+        _stream(report, folder, name, command, unittest_line)
+        return
+    subject = store.of_check(name, ("debug-boot", "debug-faults"))
+    if not store.replay(subject, folder / "self-check"):
+        teller = store.recorder(subject)
+        _stream(teller, folder, name, command, unittest_line)
+        store.settle([(teller, None)], report.failures)
 
 
 def run(report, folder: Path, store=None) -> None:
@@ -106,13 +110,6 @@ def run(report, folder: Path, store=None) -> None:
     _stream(report, folder, "benchmarks, unit tests",
             [sys.executable, "-m", "unittest", "-v"], unittest_line,
             cwd=TREE / "tests/bench", env=clean)
-    name = "lab, with guests"
-    _or_kept(store, store and store.of_check(
-        name, ("tests/lab", "scripts"), ("root", "guest", "boot", "nic", "programs",
-                                         "debug-boot", "debug-faults")), report,
-        lambda report: _stream(report, folder, name, [TREE / "tests/lab/self-check", "-v"],
-                               unittest_line))
-    model = "virtual E810, unit tests"
-    _or_kept(store, store and store.of_check(model, parts=["nic"]), report,
-             lambda report: _cargo(report, folder, model))
+    _self_check(report, folder, store)
+    _cargo(report, folder)
     _stream(report, folder, "lint", [TREE / "scripts/lint"], lint_line)

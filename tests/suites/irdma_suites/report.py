@@ -58,8 +58,8 @@ class Report:
         for name, reason in self.failures:
             self._write(f"FAILED: {name}: {reason}")
         elapsed = int(time.monotonic() - self._start)
-        kept = (f" ({self.kept} of these earlier, without a part of irdma_rs; all again: "
-                "make test FRESH=1)") if self.kept else ""
+        kept = (f" ({self.kept} of these in an earlier run; `make test FRESH=1` has no such)"
+                if self.kept else "")
         self._write(f"{self.counts[PASS]} passed, {self.counts[FAIL]} failed, "
                     f"{self.counts[SKIP]} skipped{kept}, "
                     f"after {elapsed // 60}:{elapsed % 60:02}")

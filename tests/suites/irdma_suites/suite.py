@@ -48,8 +48,8 @@ class Suite:
     allow_warn: tuple = ()
     #: The same, on stock irdma only: where a defect of it shows in the log, too.
     stock_allow_warn: tuple = ()
-    #: A defect of stock irdma, if it may bring its guests' kernel down (a suite that is alone
-    #: on stock): what is then missing of its run is no failure.
+    #: A defect of stock irdma that may bring its guests' kernel down while the suite runs: what
+    #: is then missing is no failure. Only for a suite that is alone on stock.
     stock_crash: str = ""
     #: Module parameters for the driver.
     module_params: str = ""
@@ -66,6 +66,10 @@ class Suite:
     modules: bool = False
     #: Whether the debug kernel looks for leaked memory at the end.
     leaks: bool = True
+
+    def __post_init__(self):
+        if self.stock_crash and not self.is_alone("irdma"):
+            raise ValueError(f"suite ({self.about}): stock_crash would excuse other suites' failures")
 
     @property
     def setting(self) -> tuple:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results of stock drivers are used again only while they are whole and nothing changed."""
+"""Results are used again only while they are whole and nothing they are made of changed."""
 
 import json
+import os
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 from irdma_suites import kept
 from irdma_suites.boots import UNFINISHED, Boot
@@ -14,93 +14,137 @@ from irdma_suites.report import Report
 from irdma_suites.suite import Suite
 
 
-class Catalog(dict):
-    """Parts that have a key and nothing else."""
+class Part:
+    """A part of the cache that has a key and a stamp and nothing else."""
 
-    def __init__(self, cache):
-        super().__init__({name: SimpleNamespace(key="1") for name in
-                          (*kept.LAB_PARTS, "modules")})
+    def __init__(self, stamp: Path):
+        self.key, self.stamp = "1", stamp
+        self.make("made")
+
+    def make(self, listing: str) -> None:
+        self.stamp.write_text(json.dumps({"listing": listing}))
+
+
+class Catalog(dict):
+    """The parts that results are made of."""
+
+    def __init__(self, cache: Path):
+        cache.mkdir()
+        super().__init__({name: Part(cache / f"{name}.stamp") for name in
+                          (*kept.PARTS, "modules")})
         self.cache = cache
 
 
 class Kept(unittest.TestCase):
     def setUp(self):
-        folder = TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name, "run")
-        (self.folder / "share").mkdir(parents=True)
-        (self.folder / "share/left").write_text("something")
+        temporary = TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder, self.runs = Path(temporary.name), 0
+        self.tree = self.folder / "tree"
+        for name in ("tests/suites/irdma_suites/a.py", "tests/lab/b", "scripts/c"):
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+        for name in ("tests/suites/run", "tests/suites/irdma_suites/a.py", "tests/lab/b",
+                     "scripts/c", "tests/suites/multicast.py", "tests/suites/other.py"):
+            (self.tree / name).write_text("source")
+        self.left = self.folder / "left/share"
+        self.left.mkdir(parents=True)
+        (self.left / "capture").write_text("something")
+        os.mkfifo(self.left / "fifo")
         self.now = 1e9
-        self.catalog = Catalog(Path(folder.name, "cache"))
-        self.store = kept.Store(self.catalog, now=lambda: self.now)
-        self.report = Report(False, lambda text: None)
-        # A suite whose file exists.
+        self.catalog = Catalog(self.folder / "cache")
+        self.said = []
         self.boot = Boot("irdma", 2, {"multicast": Suite("a")})
+        self.restart()
+
+    def restart(self, fresh: bool = False) -> None:
+        """Another run of all tests."""
+        self.report = Report(False, self.said.append)
+        self.store = kept.Store(self.catalog, self.report, fresh, self.tree, lambda: self.now)
+
+    @property
+    def subject(self):
+        return self.store.of_boot(self.boot)
 
     def find(self):
-        """(folder, report) of what was kept of the boot; None if nothing was."""
-        report = Report(False, lambda text: None)
-        folder = self.store.replay(self.store.of_boot(self.boot), report)
-        return folder and (folder, report)
+        """Where a copy is of what was kept of the boot; None if nothing was."""
+        self.runs += 1
+        folder = self.folder / f"run{self.runs}"
+        if self.store.replay(self.subject, folder):
+            return folder
+        self.assertFalse(folder.exists())
+        return None
+
+    @property
+    def where(self) -> Path:
+        """The kept results themselves."""
+        return next(p for p in self.catalog.cache.glob("results/*/*") if p.is_dir())
 
     def run_boot(self, *outcomes, meanwhile=lambda: None, failures=()):
-        told = self.store.recorder(self.store.of_boot(self.boot), self.report)
+        told = self.store.recorder(self.subject)
         for name, status, defect in outcomes or (("one", PASS, None),):
             told.add("multicast [irdma]", Outcome(name, status, "why"), defect)
         meanwhile()
-        self.store.keep(told, failures, self.folder / "share")
+        self.store.settle([(told, self.left)], failures)
 
     def test_comes_back_as_it_was(self):
         self.assertIsNone(self.find())
         self.run_boot(("one", PASS, None), ("two", FAIL, "a defect of it"))
-        folder, again = self.find()
-        self.assertEqual((folder / "share/left").read_text(), "something")
-        self.assertEqual(again.counts, self.report.counts)
-        self.assertEqual(again.skips, self.report.skips)
-        self.assertEqual((again.kept, self.report.kept), (2, 0))
+        first = self.report
+        self.restart()
+        self.assertEqual((self.find() / "capture").read_text(), "something")
+        self.assertEqual(self.report.counts, first.counts)
+        self.assertEqual(self.report.skips, first.skips)
+        self.assertEqual((self.report.kept, first.kept), (2, 0))
 
     def test_asked_to_run_all(self):
         self.run_boot()
-        self.store = kept.Store(self.catalog, True, lambda: self.now)
+        self.restart(fresh=True)
         self.assertIsNone(self.find())
         self.run_boot(("one", PASS, None), ("two", PASS, None))
-        self.store = kept.Store(self.catalog, False, lambda: self.now)
-        self.assertEqual(self.find()[1].kept, 2)
+        self.restart()
+        self.assertIsNotNone(self.find())
+        self.assertEqual(self.report.kept, 2)
 
-    def test_checks(self):
-        subject = self.store.of_check("unit tests", ["tests/nic"], ["nic"])
-        told = self.store.recorder(subject, self.report)
-        told.add("unit tests", Outcome("one", PASS))
-        self.store.keep(told, [])
-        self.assertIsNotNone(self.store.replay(subject, self.report))
-        self.assertEqual(self.report.kept, 1)
-        self.catalog["nic"].key = "2"
-        self.assertIsNone(self.store.replay(subject, self.report))
+    def test_parts_that_change_are_seen(self):
+        for part in kept.PARTS:
+            for change in (lambda p: setattr(p, "key", p.key + "x"),
+                           # The same recipe, another result.
+                           lambda p: p.make("made again"), lambda p: p.stamp.unlink()):
+                self.run_boot()
+                self.assertIsNotNone(self.find())
+                change(self.catalog[part])
+                self.assertIsNone(self.find(), part)
 
-    def test_changes_are_seen(self):
-        for part in kept.LAB_PARTS:
+    def test_sources_that_change_are_seen(self):
+        for name in ("tests/suites/run", "tests/suites/irdma_suites/a.py", "tests/lab/b",
+                     "scripts/c", "tests/suites/multicast.py"):
             self.run_boot()
             self.assertIsNotNone(self.find())
-            self.catalog[part].key += "x"
-            self.assertIsNone(self.find(), part)
+            (self.tree / name).write_text(f"{name} is another one")
+            self.assertIsNone(self.find(), name)
+        self.run_boot()
+        (self.tree / "tests/suites/other.py").write_text("not of this boot")
+        self.assertIsNotNone(self.find())
 
     def test_our_modules_count_where_they_are_loaded(self):
         self.run_boot()
         self.catalog["modules"].key = "2"
         self.assertIsNotNone(self.find())
-        self.boot = Boot("irdma", 2, {"mcast_watch": Suite("a", modules=True)})
+        self.boot = Boot("irdma", 2, {"multicast": Suite("a", modules=True)})
         self.run_boot()
         self.catalog["modules"].key = "3"
         self.assertIsNone(self.find())
 
     def test_other_suites_are_another_boot(self):
         self.run_boot()
-        self.boot.suites["unicast"] = Suite("b")
+        self.boot.suites["other"] = Suite("b")
         self.assertIsNone(self.find())
 
-    def test_failures_are_not_kept(self):
+    def test_failures_are_not_kept_and_take_earlier_results_along(self):
         for outcomes in ((("one", FAIL, None),), (("one", PASS, None), ("two", FAIL, None)),
                          (("one", PASS, None), (UNFINISHED, FAIL, "its kernel may die"))):
+            self.run_boot()
+            self.assertIsNotNone(self.find())
             self.run_boot(*outcomes)
             self.assertIsNone(self.find())
         self.run_boot(failures=[("multicast [irdma]: compared", "they differ")])
@@ -108,31 +152,62 @@ class Kept(unittest.TestCase):
         self.run_boot(failures=[("multicast [irdma_rs]: compared", "they differ")])
         self.assertIsNotNone(self.find())
 
+    def test_old_results_that_fail_a_comparison_are_forgotten(self):
+        self.run_boot()
+        self.restart()
+        self.assertIsNotNone(self.find())
+        self.store.settle([], [("multicast [irdma_rs]: compared", "they differ")])
+        self.assertIsNotNone(self.find())
+        self.store.settle([], [("multicast [irdma]: compared", "they differ")])
+        self.assertIsNone(self.find())
+
     def test_nothing_is_not_kept(self):
-        told = self.store.recorder(self.store.of_boot(self.boot), self.report)
-        self.store.keep(told, [])
+        self.store.settle([(self.store.recorder(self.subject), self.left)], [])
         self.assertIsNone(self.find())
 
     def test_what_changed_while_it_ran_is_not_kept(self):
-        def change():
-            self.catalog["nic"].key = "2"
-        self.run_boot(meanwhile=change)
+        self.run_boot(meanwhile=lambda: setattr(self.catalog["nic"], "key", "2"))
         self.assertIsNone(self.find())
-        self.catalog["nic"].key = "1"
+        self.assertIn("changed meanwhile", self.said[-1])
+
+        def there_and_back():
+            source = self.tree / "tests/lab/b"
+            body = source.read_text()
+            source.write_text("another")
+            source.write_text(body)
+        self.run_boot(meanwhile=there_and_back)
         self.assertIsNone(self.find())
 
     def test_harm_is_seen(self):
-        def stamp_of(where):
-            return where.with_name(where.name + ".stamp")
-        for harm in (lambda where: (where / "share/left").unlink(),
-                     lambda where: (where / "results.json").write_text("[]"),
-                     lambda where: stamp_of(where).unlink(),
-                     lambda where: stamp_of(where).write_text("{"),
-                     lambda where: stamp_of(where).write_text(json.dumps(
-                         {"time": self.now}))):
+        def stamp():
+            return self.where.with_name(self.where.name + ".stamp")
+        for harm in (lambda: (self.where / "share/capture").unlink(),
+                     lambda: (self.where / "results.json").write_text("[]"),
+                     lambda: stamp().unlink(), lambda: stamp().write_text("{"),
+                     lambda: stamp().write_text(json.dumps({"time": self.now})),
+                     lambda: stamp().write_text(json.dumps(
+                         {"time": self.now, "listing": None}))):
             self.run_boot()
-            harm(self.find()[0])
+            self.assertIsNotNone(self.find())
+            harm()
             self.assertIsNone(self.find())
+
+    def test_trouble_with_the_cache_costs_nothing_but_time(self):
+        self.run_boot()
+        (self.tree / "tests/lab/b").unlink()
+        (self.tree / "tests/lab/b").symlink_to("nowhere")
+        (self.tree / "scripts/c").unlink()
+        (self.tree / "scripts").rmdir()
+        (self.tree / "tests/suites/run").unlink()
+        self.assertIsNone(self.find())
+        self.run_boot(meanwhile=lambda: (self.left / "capture").unlink())
+        results = self.catalog.cache / "results"
+        for home in results.glob("*-*"):
+            kept.remove(home)
+            home.write_text("no folder")
+        self.run_boot()
+        self.assertIn("not kept", self.said[-1])
+        self.assertEqual(self.report.counts["fail"], 0)
 
     def test_age(self):
         self.run_boot()
@@ -143,13 +218,13 @@ class Kept(unittest.TestCase):
 
     def test_the_old_is_deleted(self):
         self.run_boot()
-        self.now = self.find()[0].stat().st_mtime
-        self.store.prune()
-        homes = list((self.catalog.cache / "results").iterdir())
-        self.assertEqual(len(homes), 1)
+        home = self.where.parent
+        self.now = home.stat().st_mtime
+        self.restart()
+        self.assertTrue(home.exists())
         self.now += (kept.DAYS + 1) * kept.DAY
-        self.store.prune()
-        self.assertEqual(list((self.catalog.cache / "results").iterdir()), [])
+        self.restart()
+        self.assertFalse(home.exists())
 
     def test_only_what_is_not_ours(self):
         for driver, kernel, answer in (
