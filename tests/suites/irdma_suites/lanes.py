@@ -36,6 +36,7 @@ def lines(command, kept, **options):
         if process.poll() is None:
             process.terminate()
             process.wait()
+        process.stdout.close()
 
 
 def _stop(now: bool) -> None:

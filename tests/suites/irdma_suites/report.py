@@ -58,7 +58,7 @@ class Report:
         for name, reason in self.failures:
             self._write(f"FAILED: {name}: {reason}")
         elapsed = int(time.monotonic() - self._start)
-        kept = (f" ({self.kept} of these in an earlier run; `make test FRESH=1` has no such)"
+        kept = (f" ({self.kept} of these in an earlier run; `make test FRESH=1` runs all)"
                 if self.kept else "")
         self._write(f"{self.counts[PASS]} passed, {self.counts[FAIL]} failed, "
                     f"{self.counts[SKIP]} skipped{kept}, "
