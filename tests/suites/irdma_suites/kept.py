@@ -22,6 +22,7 @@ from pathlib import Path
 from .boots import UNFINISHED
 from .ktap import FAIL, Outcome
 
+from irdma_env.errors import EnvError
 from irdma_env.parts import digest, hash_files, listing_digest, remove, source_files
 from irdma_env.paths import TREE
 
@@ -144,10 +145,15 @@ class Store:
         return stamp, results
 
     def recorder(self, subject: Subject) -> Recorder:
-        """Who is to hear the results; to be asked for before anything is run."""
+        """Who is to hear the results; to be asked for before anything is run.
+
+        Makes the parts that are missing: whoever is run would, and nobody would know of which.
+        """
         try:
+            for name in (*PARTS, *subject.parts):
+                self._catalog[name].path()
             before = self._made_of(subject)
-        except OSError:
+        except (OSError, EnvError):
             before = None
         return Recorder(subject, before, self._report)
 

@@ -21,6 +21,10 @@ class Part:
         self.key, self.stamp = "1", stamp
         self.make("made")
 
+    def path(self) -> None:
+        if not self.stamp.exists():
+            self.make("made")
+
     def make(self, listing: str) -> None:
         self.stamp.write_text(json.dumps({"listing": listing}))
 
@@ -164,6 +168,11 @@ class Kept(unittest.TestCase):
     def test_nothing_is_not_kept(self):
         self.store.settle([(self.store.recorder(self.subject), self.left)], [])
         self.assertIsNone(self.find())
+
+    def test_what_is_missing_is_made_first(self):
+        self.catalog["nic"].stamp.unlink()
+        self.run_boot()
+        self.assertIsNotNone(self.find())
 
     def test_what_changed_while_it_ran_is_not_kept(self):
         self.run_boot(meanwhile=lambda: setattr(self.catalog["nic"], "key", "2"))
