@@ -102,6 +102,7 @@ class Store:
         self._catalog, self._report = catalog, report
         self._fresh, self._tree, self._now = fresh, tree, now
         self._folder = catalog.cache / "results"
+        #: What was not run, since its results were there.
         self._used = []
         self._prune()
 
@@ -158,7 +159,7 @@ class Store:
         return Recorder(subject, before, self._report)
 
     def settle(self, told, failures) -> None:
-        """Keep what has passed, and forget what has not.
+        """Keep what has passed, and forget what has not. May be called more than once in a run.
 
         `told`: (recorder, what the suites left or None) of what was run. `failures`: (name,
         reason) of all that failed, also when results were compared, be they old or new.
@@ -170,7 +171,6 @@ class Store:
         for subject in self._used:
             if _concerns(names, subject):
                 self._guarded(self._forget, subject)
-        self._used = []
 
     def _guarded(self, action, subject: Subject, *more) -> None:
         try:
@@ -181,8 +181,8 @@ class Store:
 
     def _keep(self, subject: Subject, teller: Recorder, share) -> None:
         if self._made_of(subject) != teller.before:
-            self._report.say(f"{subject.title}: results not kept: what they are made of has "
-                             "changed meanwhile")
+            why = "has changed meanwhile" if teller.before else "could not be read at the start"
+            self._report.say(f"{subject.title}: results not kept: what they are made of {why}")
             return
         home, key = self._folder / subject.name, teller.before[0]
         where, new = home / key, home / f"{key}.{os.getpid()}"

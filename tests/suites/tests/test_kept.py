@@ -161,7 +161,7 @@ class Kept(unittest.TestCase):
         self.restart()
         self.assertIsNotNone(self.find())
         self.store.settle([], [("multicast [irdma_rs]: compared", "they differ")])
-        self.assertIsNotNone(self.find())
+        # Comparisons come last, after checks have settled theirs.
         self.store.settle([], [("multicast [irdma]: compared", "they differ")])
         self.assertIsNone(self.find())
 
